@@ -23,8 +23,8 @@ MAY_USE = {
     "mangrove-segment": {"mangrove-graph"},
     "mangrove-hot": {"mangrove-graph", "mangrove-segment"},
     "mangrove-ingest": {"mangrove-graph"},
-    # It reads YAML and reports progress as the loader does.
-    "mangrove-lake": {"mangrove-graph", "mangrove-ingest"},
+    # It reads YAML and tables, and reports progress, as the loader does. Its indexes of edges are segments.
+    "mangrove-lake": {"mangrove-graph", "mangrove-ingest", "mangrove-segment"},
     "mangrove-directory": {"mangrove-graph", "mangrove-hot"},
     "mangrove-query": {"mangrove-graph"},
     "mangrove": {

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use mangrove_directory::{Durability, OpenOptions, Store};
 use mangrove_graph::{GraphError, GraphView, GraphWrite, Value};
 use mangrove_ingest::Quiet;
-use mangrove_lake::{GraphArOptions, Lake, LakeError, LakeView};
+use mangrove_lake::{GraphArOptions, Lake, LakeError, LakeOptions, LakeView};
 use mangrove_query::plan::Plan;
 use mangrove_query::{Graph, Parameters, Query, QueryOptions};
 use mangrove_testkit::Oracle;
@@ -68,7 +68,8 @@ impl Database {
             Err(LakeError::Lossy(_)) => return Ok(Database::Oracle(graph)),
             report => report.map_err(|e| e.to_string())?,
         };
-        let lake = Lake::open(&at.join(report.graph_file).to_string_lossy()).map_err(|e| e.to_string())?;
+        let lake =
+            Lake::open(&at.join(report.graph_file).to_string_lossy(), &LakeOptions::default()).map_err(|e| e.to_string())?;
         Ok(Database::Lake { graph, files: LakeView::new(lake.into(), None), _directory: directory })
     }
 

@@ -46,6 +46,7 @@ from ._mangrove import (
     trace,
     open,
     open_lake,
+    propose_mapping,
 )
 from ._types import Direction, FrozenDict, Merge, T, Tree
 
@@ -100,4 +101,5 @@ __all__ = [
     "open",
     "open_async",
     "open_lake",
+    "propose_mapping",
 ]

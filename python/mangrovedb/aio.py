@@ -134,6 +134,14 @@ class AsyncDatabase:
         """As `Database.load_lake`."""
         return await self._writer.run(self.sync.load_lake, path, **options)
 
+    async def refresh(self):
+        """As `Database.refresh`."""
+        return await _call(self._readers, self.sync.refresh)
+
+    async def index_edges(self, **options):
+        """As `Database.index_edges`."""
+        return await _call(self._readers, self.sync.index_edges, **options)
+
     async def export(self, directory, format="csv", **options):
         """As `Database.export`."""
         return await _call(self._readers, self.sync.export, directory, format, **options)

@@ -723,6 +723,41 @@ impl Database {
         load::report(py, &report?)
     }
 
+    /// Looks for files of an open lake that others have added, changed or removed. Queries that begin from now on see them.
+    /// Returns a dict of three lists of names: `added`, `changed` and `removed`. A database always shows what was
+    /// committed last: its lists are empty.
+    ///
+    /// >>> db.refresh()
+    /// {'added': [], 'changed': [], 'removed': []}
+    fn refresh<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let inner = self.handle()?;
+        let changes = raised(py.detach(|| inner.refresh()))?;
+        let names = PyDict::new(py);
+        names.set_item("added", changes.added)?;
+        names.set_item("changed", changes.changed)?;
+        names.set_item("removed", changes.removed)?;
+        Ok(names)
+    }
+
+    /// Makes the indexes of edges of an open lake now. Without this, the first query that follows edges of a type makes
+    /// them. Returns how many types of edges have an index. A database needs none.
+    ///
+    /// `progress` is a callable that gets (rows, bytes done, bytes in all) now and then. Default: show a line on a terminal.
+    ///
+    /// >>> db.index_edges()
+    /// 0
+    #[pyo3(signature = (*, progress=None))]
+    fn index_edges(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
+        let inner = self.handle()?;
+        let line = progress_line(py, progress)?;
+        let mut listening = Listening::new(line.as_ref().map(|line| line.clone().unbind()));
+        let made = raised(py.detach(|| inner.index_edges(&mut listening)));
+        if let Some(close) = line.and_then(|line| line.getattr("close").ok()) {
+            close.call0()?;
+        }
+        made
+    }
+
     /// Writes a consistent copy of the database to the directory `destination`. The directory must be empty or not
     /// exist yet. Others read and write meanwhile.
     ///

@@ -42,7 +42,7 @@ mod _mangrove {
     #[pymodule_export]
     use super::ingest::Ingest;
     #[pymodule_export]
-    use super::open::{open, open_lake};
+    use super::open::{open, open_lake, propose_mapping};
     #[pymodule_export]
     use super::plan::{Explanation, Profile};
     #[pymodule_export]

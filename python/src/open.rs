@@ -94,8 +94,13 @@ pub fn open(
     Ok(Database::new(inner, path, stream_timeout))
 }
 
-/// Opens a graph in open files, and queries them in place: a directory in the format of Apache GraphAr, named by its file
-/// `NAME.graph.yml`. Nothing is loaded: a query reads the pages that it needs. The graph cannot be written.
+/// Opens a graph in open files, and queries them in place. `path` names the file `NAME.graph.yml` of a directory in the format of
+/// Apache GraphAr, or a mapping of plain Parquet tables (`mangrove docs lake`). Nothing is loaded: a query reads the pages that it
+/// needs. The graph cannot be written.
+///
+/// `cache` is the directory of indexes of edges, which are made where no file lists the edges of a vertex. Default: the one that
+/// the environment variable MANGROVE_CACHE names, or `mangrove` in the user's directory of caches. `cache_mb` bounds it;
+/// indexes that were not used for longest go first. Default: 10,000.
 ///
 /// >>> db.export("shop", "graphar")
 /// {'vertices': 5, 'edges': 6}
@@ -103,9 +108,38 @@ pub fn open(
 /// >>> shop.query("g.V().hasLabel('airport').count()").one()
 /// 4
 #[pyfunction]
-pub fn open_lake(py: Python<'_>, path: PathBuf) -> PyResult<Database> {
-    let inner = raised(py.detach(|| mangrove::Database::open_lake(&path)))?;
+#[pyo3(signature = (path, *, cache=None, cache_mb=None))]
+pub fn open_lake(py: Python<'_>, path: PathBuf, cache: Option<PathBuf>, cache_mb: Option<f64>) -> PyResult<Database> {
+    let cache_bytes_max = cache_mb.map(|given| megabytes("cache_mb", given)).transpose()?;
+    let options = mangrove::LakeOptions { cache, cache_bytes_max };
+    let inner = raised(py.detach(|| mangrove::Database::open_lake_with(&path, &options)))?;
     Ok(Database::new(inner, path, None))
+}
+
+/// Proposes a mapping for the Parquet files of a folder, here or in an object store (`s3://…`), from their footers. Returns its
+/// text. Read it, change what is wrong, write it to a file, and give that to `open_lake`.
+///
+/// >>> import os, pyarrow as pa, pyarrow.parquet as pq
+/// >>> os.mkdir("tables")
+/// >>> pq.write_table(pa.table({"id": [1, 2], "name": ["Ann", "Ben"]}), "tables/person.parquet")
+/// >>> pq.write_table(pa.table({"src": [1], "dst": [2]}), "tables/knows.parquet")
+/// >>> print(mg.propose_mapping("tables").split("nodes:")[1])
+/// <BLANKLINE>
+///   - file: person.parquet    # 2 vertices
+///     label: person
+///     id: id
+///     # further columns: name (Utf8)
+/// edges:
+///   - file: knows.parquet    # 1 edge
+///     label: knows
+///     source: src
+///     source_label: person
+///     target: dst
+///     target_label: person
+/// <BLANKLINE>
+#[pyfunction]
+pub fn propose_mapping(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
+    raised(py.detach(|| mangrove::propose_mapping(&folder.to_string_lossy()).map_err(mangrove::OpenError::from)))
 }
 
 /// Tells the logger `mangrovedb` of a slow query.

@@ -28,6 +28,8 @@ def airports(path):
 @pytest.fixture(autouse=True)
 def in_a_directory_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # Indexes of open files stay there, too.
+    monkeypatch.setenv("MANGROVE_CACHE", str(tmp_path / "indexes"))
 
 
 @pytest.fixture

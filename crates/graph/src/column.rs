@@ -50,6 +50,34 @@ pub fn arrow_type(t: ValueType) -> Option<DataType> {
     })
 }
 
+/// The type of the values that [`value_at`] gives; `None` if it gives none. Integers beyond 64 bits have another type than others of
+/// their column.
+pub fn value_type_of(data_type: &DataType) -> Option<ValueType> {
+    Some(match data_type {
+        DataType::Boolean => ValueType::Bool,
+        DataType::Int8 => ValueType::Int8,
+        DataType::Int16 | DataType::UInt8 => ValueType::Int16,
+        DataType::Int32 | DataType::UInt16 => ValueType::Int32,
+        DataType::Int64 | DataType::UInt32 | DataType::UInt64 => ValueType::Int64,
+        DataType::Float16 | DataType::Float32 => ValueType::Float32,
+        DataType::Float64 => ValueType::Float64,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ValueType::String,
+        DataType::FixedSizeBinary(16) => ValueType::Uuid,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => ValueType::Bytes,
+        DataType::Date32 => ValueType::Date,
+        DataType::Date64 | DataType::Timestamp(..) => ValueType::DateTime,
+        DataType::Duration(_) => ValueType::Duration,
+        DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
+            ValueType::Decimal
+        }
+        DataType::FixedSizeList(item, _) if *item.data_type() == DataType::Float32 => ValueType::Vector,
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => ValueType::List,
+        DataType::Map(..) | DataType::Struct(_) => ValueType::Map,
+        DataType::Dictionary(_, values) => value_type_of(values)?,
+        _ => return None,
+    })
+}
+
 /// The bytes that the values of an array take, without those of a larger array it is a part of.
 pub fn bytes(array: &dyn Array) -> usize {
     array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use mangrove_directory::{Bulk, CheckReport, Patience, Store, StoreStats, Transaction, Writer};
 use mangrove_graph::{GraphView, GraphWrite, ReadContext, Result};
+use mangrove_ingest::Progress;
+use mangrove_lake::LakeChanges;
 
 pub trait Backend: Send + Sync {
     /// The graph as it is now, for a reader with these limits, if any.
@@ -25,6 +27,17 @@ pub trait Backend: Send + Sync {
     fn check(&self) -> Result<CheckReport>;
 
     fn stats(&self) -> Result<StoreStats>;
+
+    /// Looks for files that others have added, changed or removed. Views taken from now on see them. A database has no such files.
+    fn refresh(&self) -> Result<LakeChanges> {
+        Ok(LakeChanges::default())
+    }
+
+    /// Makes the indexes of edges that queries would make when they first follow edges. Returns how many types of edges have one. A
+    /// database keeps its edges so that it needs none.
+    fn index_edges(&self, _limits: Option<ReadContext>, _progress: &mut dyn Progress) -> Result<u64> {
+        Ok(0)
+    }
 
     /// Writes a consistent copy into a directory, which must be empty or missing.
     fn backup(&self, destination: &Path) -> Result<()>;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mangrove_directory::{CheckReport, Patience, StoreStats, Writer};
-use mangrove_graph::{Declaration, ElementKind, GraphError, GraphWrite, PropertyId, Schema};
+use mangrove_graph::{Declaration, ElementKind, GraphError, GraphWrite, PropertyId, ReadContext, Schema};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
-use mangrove_lake::{GraphArOptions, GraphArReport, Lake};
+use mangrove_lake::{GraphArOptions, GraphArReport, Lake, LakeChanges, LakeOptions};
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad};
@@ -82,18 +82,36 @@ impl Database {
         Self { shared, cancel: CancelToken::default(), crew, slow: None }
     }
 
-    /// Opens a graph in open files: a GraphAr directory, named by its file `NAME.graph.yml`. Queries read it in place, page by page.
-    /// It cannot be written.
+    /// Opens a graph in open files: a GraphAr directory, named by its file `NAME.graph.yml`, or plain Parquet tables, named by a
+    /// mapping. Queries read it in place, page by page. It cannot be written.
     ///
     /// # Errors
     /// If a file is missing or says what cannot be. The error names the file.
     pub fn open_lake(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::open_lake_with(path, &LakeOptions::default())
+    }
+
+    /// The same with options: where indexes of edges are kept.
+    pub fn open_lake_with(path: impl AsRef<Path>, options: &LakeOptions) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let file = lake_file(path)?;
-        let lake = guard::run(&std::env::temp_dir(), &|| format!("opening {}", path.display()), || {
-            Ok::<_, OpenError>(Lake::open(&file)?)
+        let backend = guard::run(&std::env::temp_dir(), &|| format!("opening {}", path.display()), || {
+            Ok::<_, OpenError>(LakeBackend::open(file, options)?)
         })?;
-        Ok(Self::over(LakeBackend { lake: lake.into(), path: file }, path))
+        Ok(Self::over(backend, path))
+    }
+
+    /// Looks for files of an open lake that others have added, changed or removed, and says which. Queries that run go on with the
+    /// files that they began with. A database always shows what was committed last, and answers that nothing has changed.
+    pub fn refresh(&self) -> Result<LakeChanges, StoreError> {
+        self.guarded(&|| "looking for changed files".into(), || Ok(self.shared.backend.refresh()?))
+    }
+
+    /// Makes the indexes of edges of an open lake now. Without this, the first query that follows edges of a type makes them. Returns
+    /// how many types of edges have an index.
+    pub fn index_edges(&self, progress: &mut dyn Progress) -> Result<u64, StoreError> {
+        let limits = ReadContext { cancel: self.cancel.clone(), ..ReadContext::default() };
+        self.guarded(&|| "making indexes of edges".into(), || Ok(self.shared.backend.index_edges(Some(limits), progress)?))
     }
 
     /// This handle with its own threads to help heavy queries. By default all clones of a handle share their threads.
@@ -312,7 +330,7 @@ impl Database {
         let path = path.as_ref();
         self.guarded(&|| format!("loading {}", path.display()), || {
             let started = Instant::now();
-            let lake = Arc::new(Lake::open(&lake_file(path)?)?);
+            let lake = Arc::new(Lake::open(&lake_file(path)?, &LakeOptions::default())?);
             let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
             let mut transaction =
                 self.begin_for(Writer::this_thread(), Patience { timeout: None, cancelled: &cancelled })?;

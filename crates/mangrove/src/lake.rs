@@ -1,25 +1,52 @@
 //! A lake as a backend: a graph in open files, which is read and not written.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use mangrove_directory::{CheckReport, Patience, StoreStats, Violation, Writer};
 use mangrove_graph::{ElementKind, GraphError, ReadContext, Result};
-use mangrove_lake::{Lake, LakeError, LakeView};
+use mangrove_ingest::Progress;
+use mangrove_lake::{Lake, LakeChanges, LakeError, LakeOptions, LakeView};
 
 use crate::backend::{Backend, BackendTransaction, BackendView};
 
 const READ_ONLY: &str = "a graph in open files is read, never written: load it into a database to change it";
 
 pub struct LakeBackend {
-    pub lake: Arc<Lake>,
+    /// The files as they were when they were opened last.
+    lake: RwLock<Arc<Lake>>,
     /// The file that names all others.
-    pub path: String,
+    path: String,
+    options: LakeOptions,
+}
+
+impl LakeBackend {
+    pub fn open(path: String, options: &LakeOptions) -> Result<Self, LakeError> {
+        let lake = RwLock::new(Arc::new(Lake::open(&path, options)?));
+        Ok(Self { lake, path, options: options.clone() })
+    }
+
+    fn lake(&self) -> Arc<Lake> {
+        // A panic leaves a lake that is whole.
+        self.lake.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Backend for LakeBackend {
     fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
-        Ok(Box::new(LakeView::new(self.lake.clone(), limits)))
+        Ok(Box::new(LakeView::new(self.lake(), limits)))
+    }
+
+    fn refresh(&self) -> Result<LakeChanges> {
+        let new = Arc::new(Lake::open(&self.path, &self.options)?);
+        let mut kept = self.lake.write().unwrap_or_else(PoisonError::into_inner);
+        let changes = new.changes_since(&kept);
+        *kept = new;
+        Ok(changes)
+    }
+
+    fn index_edges(&self, limits: Option<ReadContext>, progress: &mut dyn Progress) -> Result<u64> {
+        Ok(self.lake().index_edges(limits.as_ref(), progress)?)
     }
 
     fn begin(&self, _: Writer, _: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
@@ -32,22 +59,23 @@ impl Backend for LakeBackend {
 
     fn check(&self) -> Result<CheckReport> {
         // What is in memory may be older than the files. So they are all opened anew.
-        let problems = match Lake::open(&self.path) {
+        let lake = Lake::open(&self.path, &self.options);
+        let problems = match &lake {
             Ok(lake) => lake.check(),
             Err(error) => vec![error.to_string()],
         };
-        let statistics = self.lake.statistics();
+        let counted = lake.ok().and_then(|lake| lake.statistics(None).ok()).unwrap_or_default();
         Ok(CheckReport {
             violations_total: problems.len() as u64,
             violations: problems.into_iter().take(100).map(|what| Violation { table: "lake", what }).collect(),
-            vertices: statistics.of(ElementKind::Vertex).iter().sum(),
-            edges: statistics.of(ElementKind::Edge).iter().sum(),
+            vertices: counted.of(ElementKind::Vertex).iter().sum(),
+            edges: counted.of(ElementKind::Edge).iter().sum(),
             ..CheckReport::default()
         })
     }
 
     fn stats(&self) -> Result<StoreStats> {
-        Ok(StoreStats { file_bytes: self.lake.disk_bytes()?, ..StoreStats::default() })
+        Ok(StoreStats { file_bytes: self.lake().disk_bytes()?, ..StoreStats::default() })
     }
 
     fn backup(&self, _: &Path) -> Result<()> {
@@ -79,7 +107,10 @@ pub fn lake_file(path: &Path) -> Result<String, LakeError> {
     if path.is_dir() {
         let hint = match described(path) {
             Some(file) => format!("name the file {}", file.display()),
-            None => "a graph in open files has a file NAME.graph.yml; name that".into(),
+            None => format!(
+                "a graph in open files has a file NAME.graph.yml, or a mapping; name that. `mangrove lake map {text} > map.yml` \
+                 proposes a mapping of Parquet files. A database is opened with open()"
+            ),
         };
         return Err(LakeError::Unsupported(format!("{text} is a directory: {hint}")));
     }
@@ -90,11 +121,16 @@ pub fn lake_file(path: &Path) -> Result<String, LakeError> {
 /// The file in a directory that describes a graph in open files, if there is one.
 fn described(directory: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(directory).ok()?;
-    entries.filter_map(Result::ok).map(|entry| entry.path()).find(|path| is_description(path))
+    entries.filter_map(Result::ok).map(|entry| entry.path()).find(|path| is_graphar(path))
 }
 
-pub fn is_description(path: &Path) -> bool {
+fn is_graphar(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.ends_with(".graph.yml") || path.ends_with(".graph.yaml"))
+}
+
+/// Whether a path names a file that describes a graph in open files: one of GraphAr, or a mapping of tables.
+pub fn is_description(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("yml") || extension.eq_ignore_ascii_case("yaml"))
 }
 
 /// Refuses a graph in open files where tables are expected.
@@ -102,7 +138,8 @@ pub fn not_a_lake(path: &Path) -> Result<(), LakeError> {
     let file = if path.is_dir() { described(path) } else { Some(path.to_owned()).filter(|path| is_description(path)) };
     match file {
         Some(file) => {
-            let hint = "load_lake() loads it, and `mangrove load DB FILE` with this file alone";
+            let hint = "load_lake() loads it, and `mangrove load DB FILE` with this file alone. A mapping for the loader goes to \
+                        --mapping (mapping=)";
             Err(LakeError::Unsupported(format!("{} describes a graph in open files: {hint}", file.display())))
         }
         None => Ok(()),

@@ -6,7 +6,9 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use super::progress::Bar;
-use super::{Failure, counted, grouped, is_lake, query, say, warn};
+use crate::lake::is_description;
+
+use super::{Failure, counted, grouped, query, say, warn};
 use crate::graph::Schema;
 use crate::ingest::{self, EdgeFiles, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnExists};
 use crate::readers::{Readers, read_files};
@@ -146,7 +148,7 @@ fn one_byte(text: &str) -> Result<u8, String> {
 impl Load {
     pub fn run(&self, readers: &dyn Readers<String>) -> Result<(), Failure> {
         if let [file] = &self.files[..]
-            && is_lake(file)
+            && is_description(file)
         {
             return self.run_lake(file);
         }
@@ -172,7 +174,7 @@ impl Load {
             && self.delimiter.is_none()
             && !self.create_missing;
         if !is_default {
-            let what = "a .yml file names a graph in the GraphAr format, which says itself what its files hold";
+            let what = "a .yml file describes a graph in open files, and how to read them";
             let hint = "leave out all options but --id-space, --relaxed and --quiet";
             return Err(Failure::Usage(format!("{what}: {hint}")));
         }

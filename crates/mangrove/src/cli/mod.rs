@@ -11,6 +11,7 @@ mod demo;
 mod docs;
 mod export;
 mod interrupt;
+mod lake;
 mod load;
 mod output;
 mod params;
@@ -52,6 +53,7 @@ enum Command {
     Check(check::Check),
     Backup(backup::Backup),
     Compact(compact::Compact),
+    Lake(lake::Lake),
     Demo(demo::Demo),
     Docs(docs::Docs),
 }
@@ -96,6 +98,7 @@ fn dispatch(command: Command, readers: &dyn Readers<String>) -> Result<(), Failu
         Command::Check(check) => check.run(),
         Command::Backup(backup) => backup.run(),
         Command::Compact(compact) => compact.run(),
+        Command::Lake(lake) => lake.run(),
         Command::Demo(demo) => demo.run(),
         Command::Docs(docs) => docs.run(),
     }
@@ -201,25 +204,20 @@ fn say(message: &str) {
 }
 
 fn open_reading(path: &Path) -> Result<Database, Failure> {
-    if is_lake(path) {
+    if crate::lake::is_description(path) {
         return Ok(Database::open_lake(path)?);
     }
     Ok(Database::open_with(path, &OpenOptions { read_only: true, create: false, ..OpenOptions::default() })?)
 }
 
 fn open_writing(path: &Path) -> Result<Database, Failure> {
-    if is_lake(path) {
+    if crate::lake::is_description(path) {
         let place = path.display();
         return Err(Failure::Request(format!(
             "{place} describes files that others may use too: they are read, never written"
         )));
     }
     Ok(Database::open_with(path, &OpenOptions { create: false, ..OpenOptions::default() })?)
-}
-
-/// Whether a path names the file of a graph in open files.
-fn is_lake(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("yml") || extension.eq_ignore_ascii_case("yaml"))
 }
 
 /// `1 row`, `2 rows`, `1,234 rows`.

@@ -13,6 +13,8 @@ use mangrove_ingest::{LoadReport, Phase, Progress, Status};
 use crate::error::{LakeError, Result};
 use crate::graph::{Lake, LakeView};
 
+const NO_VERTEX: VertexId = VertexId(u64::MAX);
+
 /// Elements that are copied at a time.
 const PAGE: usize = 8192;
 
@@ -52,7 +54,6 @@ impl Copy<'_> {
     fn vertices(&mut self, label: LabelId) -> Result<()> {
         let schema = self.lake.schema().clone();
         let of = &schema.vertex_labels[usize::from(label.0)];
-        let count = self.lake.statistics().count(ElementKind::Vertex, label);
         let to = self.graph.ensure_label(ElementKind::Vertex, &of.name)?;
         if let Some(key) = of.key {
             let key = self.graph.ensure_key(&schema.key_name(key))?;
@@ -66,26 +67,38 @@ impl Copy<'_> {
                 Ok((*other, self.graph.ensure_label(ElementKind::Vertex, &schema.vertex_labels[usize::from(other.0)].name)?))
             })
             .collect::<Result<_>>()?;
-        let mut made: Vec<VertexId> = Vec::with_capacity(count.min(1 << 20) as usize);
-        for first in (0..count).step_by(PAGE) {
-            let vertices: Vec<VertexId> =
-                (first..count.min(first + PAGE as u64)).map(|local| VertexId::new(label, 0, local)).collect();
-            let from = made.len();
+        let mut all: Vec<VertexId> = Vec::new();
+        let (scan, mut cursor, mut count) = (Scan::of(label), ScanCursor::default(), 0);
+        while !cursor.done {
+            let mut vertices: Vec<VertexId> = Vec::new();
+            self.view.scan_vertices(&scan, &mut cursor, PAGE, &mut vertices)?;
+            // Others may have this label beside their own.
+            vertices.retain(|vertex| vertex.label() == label);
+            if vertices.is_empty() {
+                continue;
+            }
             let ids = match self.lake.has_ids(label) {
                 true => external(&self.view.external_ids(Elements::Vertices(&vertices))?),
                 // Generated ids are made anew.
                 false => vec![None; vertices.len()],
             };
+            let mut made = Vec::with_capacity(vertices.len());
             self.graph.add_vertices(to, &ids, &mut made)?;
-            self.properties(Elements::Vertices(&vertices), Elements::Vertices(&made[from..]), &keys)?;
+            self.properties(Elements::Vertices(&vertices), Elements::Vertices(&made), &keys)?;
             if !further.is_empty() {
                 let mut labels = Vec::with_capacity(vertices.len());
                 self.view.all_further_labels(&vertices, &mut labels)?;
-                for (vertex, labels) in made[from..].iter().zip(labels).filter(|(_, labels)| !labels.is_empty()) {
+                for (vertex, labels) in made.iter().zip(labels).filter(|(_, labels)| !labels.is_empty()) {
                     let labels: Vec<LabelId> = labels.iter().filter_map(|label| further.get(label).copied()).collect();
                     self.graph.set_further_labels(*vertex, &labels)?;
                 }
             }
+            for (vertex, made) in vertices.iter().zip(&made) {
+                // A row that is no vertex leaves a gap.
+                all.resize(vertex.local() as usize, NO_VERTEX);
+                all.push(*made);
+            }
+            count += vertices.len() as u64;
             self.tell(Phase::Vertices, vertices.len())?;
         }
         if count > 0 {
@@ -95,7 +108,7 @@ impl Copy<'_> {
             let key = self.graph.ensure_key(&schema.key_name(property.key))?;
             self.graph.declare_required(ElementKind::Vertex, to, key, true)?;
         }
-        self.made.insert(label, made);
+        self.made.insert(label, all);
         Ok(())
     }
 
@@ -104,7 +117,7 @@ impl Copy<'_> {
         let of = &schema.edge_labels[usize::from(label.0)];
         let to = self.graph.ensure_label(ElementKind::Edge, &of.name)?;
         let mut keys = self.keys(ElementKind::Edge, label, to)?;
-        let time = self.lake.time(&of.name).and_then(|time| keys.iter().position(|(_, _, name)| **name == *time));
+        let time = self.lake.time(label).and_then(|time| keys.iter().position(|(_, _, name)| **name == *time));
         // The time of an edge is given when it is made.
         let time = time.map(|at| keys.remove(at));
         if let Some((_, key, _)) = &time {
@@ -181,7 +194,9 @@ impl Copy<'_> {
     /// The new vertex for one of the lake.
     fn made_of(&self, vertex: VertexId) -> Result<VertexId> {
         let made = self.made.get(&vertex.label()).and_then(|made| made.get(vertex.local() as usize));
-        made.copied().ok_or_else(|| GraphError::no_such(mangrove_graph::ElementId::Vertex(vertex)).into())
+        made.copied()
+            .filter(|made| *made != NO_VERTEX)
+            .ok_or_else(|| GraphError::no_such(mangrove_graph::ElementId::Vertex(vertex)).into())
     }
 
     fn tell(&mut self, phase: Phase, rows: usize) -> Result<()> {

@@ -8,7 +8,7 @@ use mangrove_graph::{
     ScanCursor, VertexId, Wants,
 };
 use mangrove_ingest::Quiet;
-use mangrove_lake::{GraphArOptions, Lake, LakeView, export};
+use mangrove_lake::{GraphArOptions, Lake, LakeOptions, LakeView, export};
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::{Oracle, compare};
 
@@ -27,7 +27,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 
 /// Reads all that there is to read.
 fn read_all(file: &Path) -> Result<(), String> {
-    let lake = Lake::open(file.to_str().unwrap()).map_err(|e| e.to_string())?;
+    let lake = Lake::open(file.to_str().unwrap(), &LakeOptions::default()).map_err(|e| e.to_string())?;
     let (problems, view) = (lake.check(), LakeView::new(lake.into(), None));
     let read = || -> mangrove_graph::Result<()> {
         for kind in ElementKind::ALL {

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use mangrove_graph::{
-    Cardinality, Cell, ElementId, ElementKind, GraphWrite, IdSpace, NewEdge, PropertyValue, Value, VertexId,
-};
+use mangrove_graph::{Cardinality, Cell, ElementId, ElementKind, GraphWrite, IdSpace, NewEdge, PropertyValue, Value};
 use mangrove_ingest::Quiet;
-use mangrove_lake::{GraphArOptions, Lake, LakeError, LakeView, export};
+use mangrove_lake::{GraphArOptions, Lake, LakeError, LakeOptions, LakeView, export};
 use mangrove_testkit::{Oracle, compare, graphs};
+
+mod made;
+
+use made::{edges, set, vertices};
 
 /// Chunks so small that a few elements fill several.
 fn small() -> GraphArOptions {
@@ -17,7 +19,7 @@ fn small() -> GraphArOptions {
 fn written(graph: &Oracle, at: &Path, options: &GraphArOptions) -> LakeView {
     let report = export(graph, at, options, &mut Quiet).unwrap();
     let file = at.join(&report.graph_file);
-    LakeView::new(Lake::open(file.to_str().unwrap()).unwrap().into(), None)
+    LakeView::new(Lake::open(file.to_str().unwrap(), &LakeOptions::default()).unwrap().into(), None)
 }
 
 fn assert_survives(graph: &Oracle, options: &GraphArOptions) {
@@ -26,31 +28,6 @@ fn assert_survives(graph: &Oracle, options: &GraphArOptions) {
     compare::assert_same_in_any_order(graph, &view);
     compare::assert_consistent(&view);
     assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1, "nothing is left beside the export");
-}
-
-/// Vertices of a label with integers as ids.
-fn vertices(graph: &mut Oracle, label: &str, ids: std::ops::Range<i64>) -> Vec<VertexId> {
-    let label = graph.ensure_label(ElementKind::Vertex, label).unwrap();
-    let mut all = Vec::new();
-    graph.add_vertices(label, &ids.map(|id| Some(id.into())).collect::<Vec<_>>(), &mut all).unwrap();
-    all
-}
-
-fn edges(
-    graph: &mut Oracle,
-    label: &str,
-    ends: impl IntoIterator<Item = (VertexId, VertexId)>,
-) -> Vec<mangrove_graph::EdgeId> {
-    let label = graph.ensure_label(ElementKind::Edge, label).unwrap();
-    let edge = |(source, target)| NewEdge { source, target, id: None, time: None };
-    let mut all = Vec::new();
-    graph.add_edges(label, &ends.into_iter().map(edge).collect::<Vec<_>>(), &mut all).unwrap();
-    all
-}
-
-fn set(graph: &mut Oracle, element: ElementId, key: &str, value: impl Into<Value>) {
-    let key = graph.ensure_key(key).unwrap();
-    graph.set_cell(element, key, Cell::One(value.into())).unwrap();
 }
 
 #[test]
@@ -280,7 +257,7 @@ fn lists_that_are_missing_or_unsorted_are_sorted_when_they_are_needed() {
         let (before, rest) = text.split_once("adj_lists:\n").unwrap();
         let (_, after) = rest.split_once("property_groups:").unwrap();
         std::fs::write(&file, format!("{before}adj_lists:\n{lists}property_groups:{after}")).unwrap();
-        let lake = Lake::open(at.join("out.graph.yml").to_str().unwrap()).unwrap();
+        let lake = Lake::open(at.join("out.graph.yml").to_str().unwrap(), &LakeOptions::default()).unwrap();
         assert_eq!(lake.check(), Vec::<String>::new(), "{lists}");
         compare::assert_same_in_any_order(&graph, &LakeView::new(lake.into(), None));
     }

@@ -391,7 +391,19 @@ impl SegmentWriter {
     }
 
     /// Completes the file, makes it durable and gives it its name.
-    pub fn finish(mut self) -> Result<()> {
+    pub fn finish(self) -> Result<()> {
+        let path = self.path.clone();
+        self.complete(true)?;
+        let directory = path.parent().unwrap_or(Path::new("."));
+        if cfg!(unix) { File::open(directory).and_then(|directory| directory.sync_all()).map_err(written) } else { Ok(()) }
+    }
+
+    /// Completes the file and gives it its name. A crash of the machine may leave it damaged: for what can be made again.
+    pub fn finish_unsynced(self) -> Result<()> {
+        self.complete(false)
+    }
+
+    fn complete(mut self, durable: bool) -> Result<()> {
         self.entries.sort_unstable_by_key(|(key, ..)| key.bytes());
         let mut tail = Vec::with_capacity(self.entries.len() * ENTRY + FOOTER);
         for (key, start, len, checksum) in &self.entries {
@@ -408,10 +420,10 @@ impl SegmentWriter {
         debug_assert_eq!(self.out.stream_position().ok(), Some(self.end));
         self.out.write_all(&tail).map_err(written)?;
         let file = self.out.into_inner().map_err(|error| written(error.into_error()))?;
-        file.sync_all().map_err(written)?;
-        std::fs::rename(&self.unfinished, &self.path).map_err(named(&self.unfinished))?;
-        let directory = self.path.parent().unwrap_or(Path::new("."));
-        if cfg!(unix) { File::open(directory).and_then(|directory| directory.sync_all()).map_err(written) } else { Ok(()) }
+        if durable {
+            file.sync_all().map_err(written)?;
+        }
+        std::fs::rename(&self.unfinished, &self.path).map_err(named(&self.unfinished))
     }
 }
 

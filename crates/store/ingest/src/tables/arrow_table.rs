@@ -419,8 +419,16 @@ fn as_double(value: &Value) -> Option<f64> {
 /// A column as property values. Keeps the array if a property type has the same form. Otherwise converts it to the nearest type
 /// that loses nothing.
 pub fn values_of(column: &ArrayRef) -> Values {
+    match column.data_type() {
+        DataType::Null => Values::Absent(column.len()),
+        _ => plain_array(column).map_or_else(|| cells_of(&Input::Array(column.clone())), Values::of_array),
+    }
+}
+
+/// The values of a column in the form that a property type has, if that loses nothing. `None`: they have no such form, and must be
+/// read one by one.
+pub fn plain_array(column: &ArrayRef) -> Option<ArrayRef> {
     let to = match column.data_type() {
-        DataType::Null => return Values::Absent(column.len()),
         DataType::UInt8 => DataType::Int16,
         DataType::UInt16 => DataType::Int32,
         DataType::UInt32 => DataType::Int64,
@@ -428,9 +436,7 @@ pub fn values_of(column: &ArrayRef) -> Values {
         DataType::Float16 => DataType::Float32,
         t if is_text(t) => DataType::Utf8,
         DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
-        DataType::Date64 | DataType::Timestamp(_, _) | DataType::Duration(_) => {
-            return in_micros(column).unwrap_or_else(|| cells_of(&Input::Array(column.clone())));
-        }
+        DataType::Date64 | DataType::Timestamp(_, _) | DataType::Duration(_) => return in_micros(column),
         t @ (DataType::Boolean
         | DataType::Int8
         | DataType::Int16
@@ -441,13 +447,13 @@ pub fn values_of(column: &ArrayRef) -> Values {
         | DataType::Binary
         | DataType::Date32
         | DataType::FixedSizeBinary(16)) => t.clone(),
-        _ => return cells_of(&Input::Array(column.clone())),
+        _ => return None,
     };
-    cast(column, &to).map_or_else(|| cells_of(&Input::Array(column.clone())), Values::of_array)
+    cast(column, &to)
 }
 
 /// Instants or durations in microseconds, if that loses nothing. Drops the time zone in which instants were shown.
-fn in_micros(column: &ArrayRef) -> Option<Values> {
+fn in_micros(column: &ArrayRef) -> Option<ArrayRef> {
     let (is_duration, unit) = match column.data_type() {
         DataType::Date64 => (false, TimeUnit::Millisecond),
         DataType::Timestamp(unit, _) => (false, *unit),
@@ -467,10 +473,10 @@ fn in_micros(column: &ArrayRef) -> Option<Values> {
     }
     // The value behind a null may be anything.
     let micros = |count| micros(count).unwrap_or(0);
-    Some(Values::of_array(match is_duration {
+    Some(match is_duration {
         true => Arc::new(counts.unary::<_, DurationMicrosecondType>(micros)),
         false => Arc::new(counts.unary::<_, TimestampMicrosecondType>(micros).with_timezone("UTC")),
-    }))
+    })
 }
 
 fn fits_int64(column: &ArrayRef) -> bool {

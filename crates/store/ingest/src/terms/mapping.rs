@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use mangrove_graph::{Cardinality, ElementKind, Encoding, IdSpace, ValueType};
+use mangrove_graph::{Cardinality, Comparison, ElementKind, Encoding, IdSpace, Predicate, Value, ValueType};
 use saphyr::{Scalar, YamlData};
 
 use crate::batches::column::ColumnType;
@@ -24,6 +24,8 @@ pub const FILE_NAME: &str = "mangrove.yaml";
 /// The content of a mapping file.
 #[derive(Default, Debug)]
 pub struct Mapping {
+    /// Where the files are, if not beside the mapping.
+    pub root: Option<String>,
     /// Files that hold both vertices and edges.
     pub files: Vec<PathBuf>,
     pub tables: Vec<TableEntry>,
@@ -50,10 +52,56 @@ pub struct TableEntry {
     pub comment: Option<u8>,
     pub nulls: Option<Arc<[String]>>,
     pub encoding: Option<&'static encoding_rs::Encoding>,
+    /// Rows that do not pass all of these are left out.
+    pub conditions: Vec<Condition>,
+    /// Columns of a table of vertices that name other vertices.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// What an edge is whose end is no vertex.
+    pub missing: Missing,
     pub table: Arc<TableMapping>,
 }
 
+/// A test of a column.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    pub column: String,
+    pub predicate: Predicate,
+}
+
+/// A column that names another vertex, and the edges that it stands for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ForeignKey {
+    pub column: String,
+    /// The label of the edges.
+    pub label: Arc<str>,
+    /// The label of the vertices that the column names.
+    pub to: Option<Arc<str>>,
+    /// Edges come from the vertex that is named, instead of going to it.
+    pub is_incoming: bool,
+    pub missing: Missing,
+}
+
+/// What an edge is whose end is no vertex.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Missing {
+    #[default]
+    Error,
+    /// No edge.
+    Skip,
+}
+
 impl TableEntry {
+    /// The key that only reading in place knows, if the entry has one.
+    fn only_in_place(&self) -> Option<&'static str> {
+        if !self.conditions.is_empty() {
+            return Some("where");
+        }
+        if !self.foreign_keys.is_empty() {
+            return Some("foreign_keys");
+        }
+        (self.missing != Missing::default()).then_some("missing")
+    }
+
     /// Whether it is a list of edges without names of columns.
     pub fn is_plain_list(&self) -> bool {
         let table = &self.table;
@@ -89,7 +137,17 @@ pub fn read_confined(path: &Path) -> Result<Mapping, LoadError> {
 fn read_within(path: &Path, is_confined: bool) -> Result<Mapping, LoadError> {
     let name: Arc<str> = path.display().to_string().into();
     let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read { file: name.clone(), source })?;
-    parse(&text, &name, path.parent().unwrap_or(Path::new("")), is_confined)
+    let mapping = parse(&text, &name, path.parent().unwrap_or(Path::new("")), is_confined)?;
+    check_loadable(&mapping, &name)?;
+    Ok(mapping)
+}
+
+/// Refuses a mapping that only queries in place can follow.
+fn check_loadable(mapping: &Mapping, name: &Arc<str>) -> Result<(), LoadError> {
+    let key = mapping.root.as_ref().map(|_| "root").or_else(|| mapping.tables.iter().find_map(TableEntry::only_in_place));
+    let Some(key) = key else { return Ok(()) };
+    let hint = format!("`mangrove load DB {name}`, load_lake() in Python, copies it into a database");
+    Err(LoadError::format(Location::file(name), format!("`{key}` is for tables that are queried in place: {hint}")))
 }
 
 /// Reads the text of a mapping.
@@ -111,11 +169,15 @@ pub fn parse(text: &str, name: &Arc<str>, directory: &Path, is_confined: bool) -
                 mapping.files = reader.files(node)?;
                 continue;
             }
+            "root" => {
+                mapping.root = Some(reader.text(node)?.to_owned());
+                continue;
+            }
             "schema" => {
                 mapping.graph = reader.graph(node)?;
                 continue;
             }
-            _ => reader.unknown(node, key, &["nodes", "edges", "files", "schema"])?,
+            _ => reader.unknown(node, key, &["nodes", "edges", "files", "root", "schema"])?,
         };
         for entry in reader.items(node)? {
             mapping.tables.push(reader.table(entry, kind)?);
@@ -178,6 +240,9 @@ impl MappingReader<'_> {
             comment: None,
             nulls: None,
             encoding: None,
+            conditions: Vec::new(),
+            foreign_keys: Vec::new(),
+            missing: Missing::default(),
             table: Arc::default(),
         };
         let mut table = TableMapping::default();
@@ -214,6 +279,9 @@ impl MappingReader<'_> {
                 ("columns", _) => table.columns = Some(self.texts(value)?),
                 ("only_listed", _) => table.only_listed = self.flag(value)?,
                 ("properties", _) => table.properties = self.properties(value)?,
+                ("where", _) => entry.conditions = self.conditions(value)?,
+                ("foreign_keys", ElementKind::Vertex) => entry.foreign_keys = self.foreign_keys(value)?,
+                ("missing", ElementKind::Edge) => entry.missing = self.missing(value)?,
                 _ => return self.unknown(value, key, &KEYS),
             }
         }
@@ -254,6 +322,100 @@ impl MappingReader<'_> {
             _ => {}
         }
         Ok(wish)
+    }
+
+    /// For each column a value, a list of values, or comparisons.
+    fn conditions(&self, node: &Node<'_>) -> Result<Vec<Condition>, Malformed> {
+        let condition = |(column, test): (&str, &Node<'_>)| {
+            Ok(Condition { column: column.to_owned(), predicate: self.predicate(test)? })
+        };
+        self.members(node)?.into_iter().map(condition).collect()
+    }
+
+    fn predicate(&self, node: &Node<'_>) -> Result<Predicate, Malformed> {
+        let values = |node: &Node<'_>| {
+            let values = self.items(node)?.iter().map(|item| self.value(item)).collect::<Result<Vec<_>, Malformed>>()?;
+            Ok(values.into())
+        };
+        match &node.data {
+            YamlData::Mapping(_) => {}
+            YamlData::Sequence(_) => return Ok(Predicate::Within(values(node)?)),
+            _ => return Ok(Predicate::eq(self.value(node)?)),
+        }
+        let mut tests = Vec::new();
+        for (word, operand) in self.members(node)? {
+            let comparison = match word {
+                "eq" => Comparison::Eq,
+                "neq" => Comparison::Neq,
+                "lt" => Comparison::Lt,
+                "lte" => Comparison::Lte,
+                "gt" => Comparison::Gt,
+                "gte" => Comparison::Gte,
+                "within" => {
+                    tests.push(Predicate::Within(values(operand)?));
+                    continue;
+                }
+                "without" => {
+                    tests.push(Predicate::Without(values(operand)?));
+                    continue;
+                }
+                _ => return self.unknown(operand, word, &["eq", "neq", "lt", "lte", "gt", "gte", "within", "without"]),
+            };
+            tests.push(Predicate::Compare(comparison, self.value(operand)?));
+        }
+        match tests.pop() {
+            Some(only) if tests.is_empty() => Ok(only),
+            Some(last) => Ok(Predicate::And(tests.into_iter().chain([last]).collect())),
+            None => self.fail(node, "expected a comparison, such as `gt: 7`"),
+        }
+    }
+
+    fn value(&self, node: &Node<'_>) -> Result<Value, Malformed> {
+        match &node.data {
+            YamlData::Value(Scalar::String(text)) => Ok(Value::string(text)),
+            YamlData::Value(Scalar::Integer(number)) => Ok(Value::Int64(*number)),
+            YamlData::Value(Scalar::FloatingPoint(number)) => Ok(Value::Float64(number.into_inner())),
+            YamlData::Value(Scalar::Boolean(flag)) => Ok(Value::Bool(*flag)),
+            _ => self.fail(node, "expected a text, a number or a truth value"),
+        }
+    }
+
+    fn foreign_keys(&self, node: &Node<'_>) -> Result<Vec<ForeignKey>, Malformed> {
+        let mut keys = Vec::new();
+        for (column, edges) in self.members(node)? {
+            let (mut label, mut to, mut is_incoming, mut missing) = (None, None, false, Missing::default());
+            for (key, value) in self.members(edges)? {
+                match key {
+                    "label" => label = Some(self.text(value)?.into()),
+                    "to" => to = Some(self.text(value)?.into()),
+                    "direction" => {
+                        is_incoming = match self.text(value)? {
+                            "out" => false,
+                            "in" => true,
+                            _ => return self.fail(value, "expected out or in"),
+                        }
+                    }
+                    "missing" => missing = self.missing(value)?,
+                    _ => return self.unknown(value, key, &["label", "to", "direction", "missing"]),
+                }
+            }
+            let Some(label) = label else {
+                return self.fail(
+                    edges,
+                    "a foreign key needs the `label` of its edges, and `to`: the label of the vertices it names",
+                );
+            };
+            keys.push(ForeignKey { column: column.to_owned(), label, to, is_incoming, missing });
+        }
+        Ok(keys)
+    }
+
+    fn missing(&self, node: &Node<'_>) -> Result<Missing, Malformed> {
+        match self.text(node)? {
+            "error" => Ok(Missing::Error),
+            "skip" => Ok(Missing::Skip),
+            _ => self.fail(node, "expected error or skip"),
+        }
     }
 
     fn graph(&self, node: &Node<'_>) -> Result<GraphDeclaration, Malformed> {
@@ -347,7 +509,7 @@ impl MappingReader<'_> {
     }
 }
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 23] = [
     "file",
     "files",
     "format",
@@ -368,4 +530,7 @@ const KEYS: [&str; 20] = [
     "columns",
     "only_listed",
     "properties",
+    "where",
+    "foreign_keys",
+    "missing",
 ];

@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 use bytes::Bytes;
 use mangrove_graph::ReadContext;
 
-use super::{OpenFile, Part, Source, Version};
+use super::{Listing, OpenFile, Part, Source, Version};
 use crate::error::{LakeError, Result};
 
 pub struct Local {
@@ -69,6 +69,26 @@ impl Source for Local {
             all.push(read_at(opened, range.start, range.end - range.start).map_err(failed)?);
         }
         Ok(all)
+    }
+
+    fn list(&self, folder: &str) -> Result<Option<Listing>> {
+        let path = self.root.join(folder);
+        let failed = |source| LakeError::Read { file: path.display().to_string().into(), source };
+        let entries = match std::fs::read_dir(&path) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+            entries => entries.map_err(failed)?,
+        };
+        let mut listing = Listing::default();
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            // Names that are not text cannot be written in a mapping either.
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let is_folder = std::fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_dir());
+            if is_folder { listing.folders.push(name) } else { listing.files.push(name) }
+        }
+        listing.files.sort_unstable();
+        listing.folders.sort_unstable();
+        Ok(Some(listing))
     }
 
     fn disk_bytes(&self) -> Result<u64> {

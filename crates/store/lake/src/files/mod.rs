@@ -17,7 +17,7 @@ use mangrove_graph::ReadContext;
 use crate::error::{LakeError, Result};
 
 /// A file as it was when it was opened.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenFile {
     /// Its path below the directory of the lake.
     pub path: Arc<str>,
@@ -46,12 +46,22 @@ pub struct Part<'f> {
     pub range: Range<u64>,
 }
 
+/// The names of what a folder holds, sorted.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Listing {
+    pub files: Vec<String>,
+    pub folders: Vec<String>,
+}
+
 /// What answers reads of files.
 trait Source: Send + Sync {
     /// Opens files, and reads at most `bytes` of the end of each. `None` for those that do not exist.
     fn open(&self, paths: &[Arc<str>], bytes: u64, limits: Option<&ReadContext>) -> Result<Vec<Option<(OpenFile, Bytes)>>>;
 
     fn read(&self, parts: &[Part<'_>], limits: Option<&ReadContext>) -> Result<Vec<Bytes>>;
+
+    /// What a folder holds; `None` if there is no such folder.
+    fn list(&self, folder: &str) -> Result<Option<Listing>>;
 
     /// The bytes of all files.
     fn disk_bytes(&self) -> Result<u64>;
@@ -103,6 +113,19 @@ impl Files {
     /// Whether each call is a journey.
     pub fn is_far(&self) -> bool {
         self.source.is_far()
+    }
+
+    /// What a folder holds; `None` if there is no such folder.
+    pub fn list(&self, folder: &str) -> Result<Option<Listing>> {
+        self.source.list(folder)
+    }
+
+    /// The files of a folder of these, or of another place that an absolute path or an address names.
+    pub fn at(&self, place: &str) -> Result<Self> {
+        if place.starts_with('/') || place.contains("://") {
+            return Self::new(place);
+        }
+        Self::new(&format!("{}/{place}", self.place))
     }
 
     /// The bytes of all files below the directory.

@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 use super::store::store_of;
-use super::{OpenFile, Part, Source, Version};
+use super::{Listing, OpenFile, Part, Source, Version};
 use crate::error::{LakeError, Result};
 
 pub struct Remote {
@@ -225,6 +225,25 @@ impl Source for Remote {
         let answers = self.all(requests.iter().map(request).collect::<Result<_>>()?, limits)?;
         let cut = |part: &Part<'_>| cut(part, &requests, &answers);
         parts.iter().map(|part| cut(part).ok_or_else(|| self.short(part))).collect()
+    }
+
+    fn list(&self, folder: &str) -> Result<Option<Listing>> {
+        let location = self.location(folder)?;
+        let (store, path): (_, Arc<str>) = (self.store.clone(), folder.into());
+        let list = async move { store.list_with_delimiter(Some(&location)).await.map_err(|error| (path, error)) };
+        let found = self.all(vec![list], None)?.pop();
+        let name = |path: &Path| path.filename().map(str::to_owned);
+        let mut listing = Listing::default();
+        if let Some(found) = found {
+            listing
+                .files
+                .extend(found.objects.iter().filter(|object| object.size > 0).filter_map(|object| name(&object.location)));
+            listing.folders.extend(found.common_prefixes.iter().filter_map(name));
+        }
+        listing.files.sort_unstable();
+        listing.folders.sort_unstable();
+        // A store has no folders without files.
+        Ok(Some(listing).filter(|listing| *listing != Listing::default()))
     }
 
     fn disk_bytes(&self) -> Result<u64> {

@@ -7,13 +7,14 @@ use arrow_array::types::Float32Type;
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_select::interleave::interleave;
 use hashbrown::HashMap;
-use mangrove_graph::column::{array_of, arrow_type, value_at};
+use mangrove_graph::column::{array_of, arrow_type, value_at, value_type_of};
 use mangrove_graph::{Cardinality, Cell, Elements, KeyId, PropertyColumn, PropertyValue, ReadContext, Value, ValueType};
+
+use mangrove_ingest::{ColumnType, as_type, cast_plain, plain_array};
 
 use super::Lake;
 use crate::casts::cast_to;
 use crate::error::{LakeError, Result};
-use crate::info::Property;
 use crate::info::types::DataType;
 use crate::pages::{self, Wanted};
 
@@ -24,9 +25,23 @@ pub struct Column {
     pub key: Option<KeyId>,
     /// The group that it is in.
     pub group: usize,
-    pub property: Property,
+    /// Its name in the files.
+    pub name: Arc<str>,
+    pub cardinality: Cardinality,
     /// The type of its values in the graph.
     pub value_type: ValueType,
+    pub written: Written,
+}
+
+/// How the values of a column are written.
+#[derive(Clone, Debug)]
+pub enum Written {
+    GraphAr(DataType),
+    /// As any program may write a table. The Arrow type that holds all values, and a type that the mapping asks for.
+    Table {
+        plain: arrow_schema::DataType,
+        declared: Option<ColumnType>,
+    },
 }
 
 /// What is read of each element.
@@ -91,7 +106,7 @@ impl Lake {
         let of_files = located.iter().flat_map(|of| of.columns.iter().zip(&of.rows).zip(&of.sizes));
         for (table, ((column, rows), size)) in tables.iter().zip(of_files) {
             table.must_have(&self.tables.files, *size)?;
-            let name = &column.property.name;
+            let name = &column.name;
             let missing = || LakeError::damaged(&self.tables.files.name(table.path()), format!("it has no column `{name}`"));
             wanted.push(Wanted { table, column: table.column(name).ok_or_else(missing)?.0, rows });
         }
@@ -105,12 +120,12 @@ impl Lake {
             let found = match elements {
                 Elements::Vertices(ids) => {
                     let (label, local) = (ids[at].label(), ids[at].local());
-                    let of = self.vertex_type(label).filter(|of| local < of.count);
+                    let of = self.vertex_type(label).filter(|of| local < of.rows.count());
                     of.and_then(|of| Some((of, of.columns.find(what)?))).map(|(of, column)| {
-                        let chunk = local / of.info.chunk_size;
-                        let spot = (usize::from(label.0), 0, chunk);
-                        let size = of.info.chunk_size.min(of.count - chunk * of.info.chunk_size);
-                        located.add(spot, local % of.info.chunk_size, column, || (of.file(column.group, chunk), size));
+                        let chunk = of.rows.chunk_of(local);
+                        let locals = of.rows.locals(chunk);
+                        let file = || (of.file(column.group, chunk), locals.end - locals.start);
+                        located.add((usize::from(label.0), 0, chunk), local - locals.start, column, file);
                     })
                 }
                 Elements::Edges(edges) => {
@@ -118,12 +133,9 @@ impl Lake {
                     of.and_then(|(number, place)| Some((number, place, self.edges[number].columns.find(what)?))).map(
                         |(number, place, column)| {
                             let of = &self.edges[number];
-                            let (part, row) = of.first.part_of(place);
-                            let chunk = row / of.info.chunk_size;
-                            let size = of.info.chunk_size.min(of.first.edges_of(part) - chunk * of.info.chunk_size);
-                            let prefix = &of.info.groups[column.group].prefix;
-                            let file = || (of.first.file(Some(prefix), part, chunk), size);
-                            located.add((number, part, chunk), row % of.info.chunk_size, column, file);
+                            let chunk = of.chunk_of(place);
+                            let file = || (of.file(column.group, &chunk), chunk.rows());
+                            located.add((number, chunk.part, chunk.chunk), place - chunk.places.start, column, file);
                         },
                     )
                 }
@@ -142,7 +154,8 @@ impl Lake {
         }
         let Some(first) = found.first() else { return Ok(PropertyColumn::Absent(of.places.len())) };
         let data_type = first.data_type().clone();
-        let is_plain = !data_type.is_nested() && found.iter().all(|array| *array.data_type() == data_type);
+        let is_plain = of.columns.iter().all(|column| column.is_typed(&data_type))
+            && found.iter().all(|array| *array.data_type() == data_type);
         if of.places.len() < COLUMN_MIN || !is_plain {
             let cell = |place: &Option<(usize, usize)>| match place {
                 Some((file, row)) => of.columns[*file].cell(&*found[*file], *row),
@@ -151,47 +164,52 @@ impl Lake {
             return Ok(PropertyColumn::Cells(of.places.iter().map(cell).collect()));
         }
         if found.len() == 1 && of.places.iter().enumerate().all(|(row, place)| *place == Some((0, row))) {
-            return Ok(column_of(found.remove(0)));
+            return Ok(typed(found.remove(0)));
         }
         let absent = new_null_array(&data_type, 1);
         let sources: Vec<&dyn Array> = found.iter().map(|array| &**array).chain([&*absent]).collect();
         let places: Vec<(usize, usize)> = of.places.iter().map(|place| place.unwrap_or((found.len(), 0))).collect();
         let joined = interleave(&sources, &places).map_err(|error| LakeError::Unsupported(error.to_string()))?;
-        Ok(column_of(joined))
+        Ok(typed(joined))
     }
 
     /// An array in the form that values of the declared type have in a graph.
     pub(super) fn as_declared(&self, path: &Arc<str>, column: &Column, array: ArrayRef) -> Result<ArrayRef> {
-        let wrong = |found: &arrow_schema::DataType| {
-            let (name, of) = (&column.property.name, column.property.data_type);
-            LakeError::damaged(&self.tables.files.name(path), format!("column `{name}` holds {found}, not {of}"))
-        };
-        if column.value_type == ValueType::Uuid {
-            return uuids(&array).ok_or_else(|| wrong(array.data_type()));
-        }
-        let item = match column.property.data_type {
-            DataType::One(_) => arrow_type(column.value_type),
-            DataType::List(scalar) => arrow_type(scalar.value_type()),
-        };
-        let Some(item) = item else { return Ok(array) };
-        let wanted = match array.data_type() {
-            arrow_schema::DataType::List(field) => {
-                arrow_schema::DataType::List(Arc::new(field.as_ref().clone().with_data_type(item)))
+        let name = &column.name;
+        let damaged =
+            |reason: String| LakeError::damaged(&self.tables.files.name(path), format!("column `{name}` {reason}"));
+        match &column.written {
+            Written::GraphAr(data_type) => {
+                let found = array.data_type().clone();
+                column.of_graphar(*data_type, array).ok_or_else(|| damaged(format!("holds {found}, not {data_type}")))
             }
-            _ => item,
-        };
-        if *array.data_type() == wanted {
-            return Ok(array);
+            Written::Table { plain, declared } => column.of_table(plain, declared.as_ref(), array).map_err(damaged),
         }
-        cast_to(&array, &wanted).map_err(|_| wrong(array.data_type()))
     }
 }
 
 /// Fewer rows come as cells.
 const COLUMN_MIN: usize = 2;
 
-fn column_of(array: ArrayRef) -> PropertyColumn {
+fn typed(array: ArrayRef) -> PropertyColumn {
     if array.null_count() == array.len() { PropertyColumn::Absent(array.len()) } else { PropertyColumn::Typed(array) }
+}
+
+/// Values of another type: numbers that fit, text by reading it. Types without a form as an array stay as they are until a cell is read.
+fn converted(array: ArrayRef, wanted: ValueType) -> Result<ArrayRef, String> {
+    let convert = |row: usize| match value_at(&array, row) {
+        Value::Null => Ok(None),
+        value => match as_type(&value, wanted) {
+            Some(value) => Ok(Some(value)),
+            None => Err(format!("holds `{value}`, which is no {}", wanted.name())),
+        },
+    };
+    let values = (0..array.len()).map(convert).collect::<Result<Vec<_>, _>>()?;
+    match arrow_type(wanted) {
+        Some(form) if values.iter().all(Option::is_none) => Ok(new_null_array(&form, values.len())),
+        Some(_) => Ok(array_of(&values.iter().map(Option::as_ref).collect::<Vec<_>>()).unwrap_or(array)),
+        None => Ok(array),
+    }
 }
 
 /// Texts as UUIDs; `None` if one is none.
@@ -209,6 +227,87 @@ fn uuids(array: &ArrayRef) -> Option<ArrayRef> {
 }
 
 impl Column {
+    fn of_graphar(&self, data_type: DataType, array: ArrayRef) -> Option<ArrayRef> {
+        if self.value_type == ValueType::Uuid {
+            return uuids(&array);
+        }
+        let item = match data_type {
+            DataType::One(_) => arrow_type(self.value_type),
+            DataType::List(scalar) => arrow_type(scalar.value_type()),
+        };
+        let Some(item) = item else { return Some(array) };
+        let wanted = match array.data_type() {
+            arrow_schema::DataType::List(field) => {
+                arrow_schema::DataType::List(Arc::new(field.as_ref().clone().with_data_type(item)))
+            }
+            _ => item,
+        };
+        if *array.data_type() == wanted {
+            return Some(array);
+        }
+        cast_to(&array, &wanted).ok()
+    }
+
+    /// As the loader reads it. Fails with what is wrong with the column.
+    fn of_table(
+        &self,
+        plain: &arrow_schema::DataType,
+        declared: Option<&ColumnType>,
+        array: ArrayRef,
+    ) -> Result<ArrayRef, String> {
+        let array = cast_plain(&array, plain).ok_or_else(|| format!("has values that do not fit into {plain}"))?;
+        let lists_of = |item: arrow_schema::DataType| {
+            let lists = arrow_schema::DataType::List(Arc::new(arrow_schema::Field::new_list_field(item, true)));
+            cast_plain(&array, &lists).ok_or_else(|| format!("has values that do not fit into {lists}"))
+        };
+        match declared {
+            Some(ColumnType::Declared(wanted)) if value_type_of(array.data_type()) == Some(*wanted) => {
+                Ok(plain_array(&array).unwrap_or(array))
+            }
+            Some(ColumnType::Declared(wanted)) => {
+                let form = arrow_type(*wanted).filter(|form| form.is_integer() && array.data_type().is_integer());
+                match form.and_then(|form| cast_plain(&array, &form)) {
+                    Some(array) => Ok(array),
+                    None => converted(array, *wanted),
+                }
+            }
+            Some(ColumnType::Array { item, .. }) => {
+                let item = arrow_type(*item).ok_or_else(|| format!("cannot hold several values of type {}", item.name()))?;
+                lists_of(item)
+            }
+            _ => Ok(plain_array(&array).unwrap_or(array)),
+        }
+    }
+
+    /// Whether bounds of the written values are bounds of the values in the graph. Those of text that is read as numbers are not.
+    pub(super) fn keeps_order(&self) -> bool {
+        match &self.written {
+            Written::GraphAr(_) => true,
+            Written::Table { plain, declared } => match declared {
+                Some(ColumnType::Declared(wanted)) => plain.is_numeric() && wanted.is_number(),
+                Some(_) => false,
+                None => true,
+            },
+        }
+    }
+
+    /// Whether an array of this type holds the values themselves. Others have to be made of it, one by one.
+    fn is_typed(&self, data_type: &arrow_schema::DataType) -> bool {
+        let wanted = match &self.written {
+            Written::Table { declared: Some(ColumnType::Declared(wanted)), .. } => Some(*wanted),
+            _ => value_type_of(data_type),
+        };
+        wanted.and_then(arrow_type).as_ref() == Some(data_type)
+    }
+
+    /// The values of an array that has the declared form.
+    pub(super) fn values(&self, array: ArrayRef) -> PropertyColumn {
+        match self.is_typed(array.data_type()) {
+            true => typed(array),
+            false => PropertyColumn::Cells((0..array.len()).map(|row| self.cell(&*array, row)).collect()),
+        }
+    }
+
     /// The cell in a row.
     fn cell(&self, array: &dyn Array, row: usize) -> Cell {
         if array.is_null(row) {
@@ -221,10 +320,20 @@ impl Column {
             return Cell::One(Value::Vector(numbers.values().to_vec().into()));
         }
         let value = value_at(array, row);
-        match (self.property.cardinality, value.items()) {
-            (Cardinality::List | Cardinality::Set, Some(items)) => {
+        let value = match &self.written {
+            Written::Table { declared: Some(ColumnType::Declared(wanted)), .. } => as_type(&value, *wanted).unwrap_or(value),
+            _ => value,
+        };
+        match (self.cardinality, value.items()) {
+            (cardinality @ (Cardinality::List | Cardinality::Set), Some(items)) => {
+                let mut kept: Vec<Value> = Vec::with_capacity(items.len());
+                for item in items {
+                    if cardinality == Cardinality::List || !kept.contains(&item) {
+                        kept.push(item);
+                    }
+                }
                 let of = |(ordinal, value)| PropertyValue { ordinal, ..PropertyValue::plain(value) };
-                Cell::from_entries((0u32..).zip(items).map(of).collect())
+                Cell::from_entries((0u32..).zip(kept).map(of).collect())
             }
             _ => Cell::One(value),
         }

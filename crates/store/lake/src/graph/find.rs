@@ -1,6 +1,6 @@
 //! Finds elements by the ids that users know.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::{
@@ -9,14 +9,15 @@ use mangrove_graph::{
 };
 
 use super::columns::What;
-use super::{Lake, VertexType};
+use super::lazy::Lazy;
+use super::{Lake, Layout, VertexType};
 use crate::error::Result;
 
 /// The local id of each element of a label that has an id of its own.
 pub type ById = HashMap<ExternalId, u64>;
 
 /// Filled when an element of the label is first looked up.
-pub type LazyIds = OnceLock<Arc<ById>>;
+pub type LazyIds = Lazy<ById>;
 
 /// More ids than this are looked up among all.
 const IDS_MAX: usize = 64;
@@ -48,12 +49,15 @@ impl Lake {
         };
         let Some(of) = self.vertex_type(label) else { return Ok(vec![None; ids.len()]) };
         let generated = |id: &ExternalId| {
-            VertexId::from_generated(id).filter(|vertex| vertex.label() == label && self.is_there(*vertex))
+            let Some(vertex) = VertexId::from_generated(id).filter(|vertex| vertex.label() == label) else {
+                return Ok(None);
+            };
+            Ok(self.is_there(vertex, limits)?.then_some(vertex))
         };
         if of.columns.id.is_none() {
-            return Ok(ids.iter().map(generated).collect());
+            return ids.iter().map(generated).collect();
         }
-        let in_pages = match of.by_id.get() {
+        let in_pages = match of.by_id.known() {
             None => self.find_in_pages(label, of, ids, limits)?,
             Some(_) => None,
         };
@@ -66,7 +70,7 @@ impl Lake {
         };
         // Vertices whose files give them no id have generated ones.
         for (found, id) in found.iter_mut().zip(ids).filter(|(found, _)| found.is_none()) {
-            if let Some(vertex) = generated(id)
+            if let Some(vertex) = generated(id)?
                 && ExternalId::from_value(&self.id_of(vertex, limits)?).as_ref() == Some(id)
             {
                 *found = Some(vertex);
@@ -85,11 +89,10 @@ impl Lake {
     ) -> Result<Option<Vec<Option<VertexId>>>> {
         let Some(column) = of.columns.id.as_ref().filter(|_| ids.len() <= IDS_MAX) else { return Ok(None) };
         let wanted = Predicate::Within(ids.iter().map(ExternalId::to_value).collect::<Vec<_>>().into());
-        let size = of.info.chunk_size;
-        let paths: Vec<Arc<str>> = (0..of.count.div_ceil(size)).map(|chunk| of.file(column.group, chunk)).collect();
+        let paths: Vec<Arc<str>> = (0..of.rows.chunks()).map(|chunk| of.file(column.group, chunk)).collect();
         // All footers come together.
         for (chunk, table) in (0..).zip(self.tables.at(&paths, limits)?) {
-            table.must_have(&self.tables.files, size.min(of.count - chunk * size))?;
+            table.must_have(&self.tables.files, of.rows_of(chunk))?;
         }
         let mut vertices: Vec<VertexId> = Vec::new();
         for (chunk, path) in (0..).zip(paths) {
@@ -97,13 +100,16 @@ impl Lake {
                 if vertices.len() as u64 + (rows.end - rows.start) > ROWS_MAX {
                     return Ok(None);
                 }
-                vertices.extend(rows.map(|row| VertexId::new(label, 0, chunk * size + row)));
+                let first = of.rows.locals(chunk).start;
+                vertices.extend(rows.map(|row| VertexId::new(label, 0, first + row)));
             }
         }
         let found = self.ids(Elements::Vertices(&vertices), limits)?;
         let mut known: HashMap<ExternalId, VertexId> = HashMap::new();
         for row in found.passes(&wanted).into_iter().enumerate().filter(|(_, passes)| *passes).map(|(row, _)| row) {
-            if let Some(id) = found.cell(row).values().next().and_then(ExternalId::from_value) {
+            if let Some(id) = found.cell(row).values().next().and_then(ExternalId::from_value)
+                && self.is_there(vertices[row], limits)?
+            {
                 known.entry(id).or_insert(vertices[row]);
             }
         }
@@ -112,8 +118,7 @@ impl Lake {
 
     /// The edges with these ids, given by users or generated.
     pub(super) fn find_edges(&self, ids: &[ExternalId], limits: Option<&ReadContext>) -> Result<Vec<Option<EdgeRef>>> {
-        let mut found: Vec<Option<EdgeId>> =
-            ids.iter().map(|id| EdgeId::from_generated(id).filter(|edge| self.has_edge(*edge))).collect();
+        let mut found: Vec<Option<EdgeId>> = ids.iter().map(EdgeId::from_generated).collect();
         for (label, by_id) in self.edge_ids.iter().enumerate() {
             let label = LabelId(label as u16);
             let is_asked = found.iter().any(Option::is_none);
@@ -125,18 +130,20 @@ impl Lake {
             }
         }
         let edge = |id: Option<EdgeId>| {
+            let id = id.filter(|id| id.shard() == 0);
             let Some((number, place)) = id.and_then(|id| self.edge_type(id.label(), id.local())) else { return Ok(None) };
-            Ok(self.edges_at(&self.edges[number], &[place], limits)?.pop())
+            Ok(self.edges_at(&self.edges[number], &[place], limits)?.pop().flatten())
         };
         found.into_iter().map(edge).collect()
     }
 
     /// The ids of a label, read once.
     fn by_id(&self, kind: ElementKind, label: LabelId, kept: &LazyIds, limits: Option<&ReadContext>) -> Result<Arc<ById>> {
-        if let Some(known) = kept.get() {
-            return Ok(known.clone());
-        }
-        let count = self.statistics.count(kind, label);
+        kept.get(|| self.read_ids(kind, label, limits))
+    }
+
+    fn read_ids(&self, kind: ElementKind, label: LabelId, limits: Option<&ReadContext>) -> Result<ById> {
+        let count = self.rows(kind, label);
         let mut all = ById::new();
         for first in (0..count).step_by(AT_ONCE as usize) {
             let locals = first..count.min(first + AT_ONCE);
@@ -152,12 +159,13 @@ impl Lake {
                 }
             };
             for (row, local) in (first..).enumerate().take(ids.len()) {
-                if let Some(id) = ids.cell(row).values().next().and_then(ExternalId::from_value) {
+                let is_there = kind == ElementKind::Edge || self.is_there(VertexId::new(label, 0, local), limits)?;
+                if let Some(id) = ids.cell(row).values().next().and_then(ExternalId::from_value).filter(|_| is_there) {
                     all.entry(id).or_insert(local);
                 }
             }
         }
-        Ok(kept.get_or_init(|| Arc::new(all)).clone())
+        Ok(all)
     }
 
     /// The ids of elements: of vertices always, of edges those that users gave.
@@ -170,10 +178,10 @@ impl Lake {
         }
         // Vertices whose files give them no id have generated ones.
         let id = |(row, vertex): (usize, &VertexId)| match column.cell(row) {
-            Cell::Absent if self.is_there(*vertex) => Cell::One(vertex.generated().to_value()),
-            cell => cell,
+            Cell::Absent if self.is_there(*vertex, limits)? => Ok(Cell::One(vertex.generated().to_value())),
+            cell => Ok(cell),
         };
-        Ok(PropertyColumn::Cells(vertices.iter().enumerate().map(id).collect()))
+        Ok(PropertyColumn::Cells(vertices.iter().enumerate().map(id).collect::<Result<_>>()?))
     }
 
     fn id_of(&self, vertex: VertexId, limits: Option<&ReadContext>) -> Result<mangrove_graph::Value> {
@@ -181,11 +189,25 @@ impl Lake {
         Ok(id.values().next().cloned().unwrap_or_default())
     }
 
-    pub(super) fn is_there(&self, vertex: VertexId) -> bool {
-        vertex.shard() == 0 && self.vertex_type(vertex.label()).is_some_and(|of| vertex.local() < of.count)
+    pub(super) fn is_there(&self, vertex: VertexId, limits: Option<&ReadContext>) -> Result<bool> {
+        let of = self.vertex_type(vertex.label()).filter(|of| vertex.local() < of.rows.count());
+        let Some(of) = of.filter(|_| vertex.shard() == 0) else { return Ok(false) };
+        if of.filters.are_none() {
+            return Ok(true);
+        }
+        let chunk = of.rows.chunk_of(vertex.local());
+        let row = (vertex.local() - of.rows.locals(chunk).start) as usize;
+        Ok(self.selected_vertices(of, chunk, limits)?.is_none_or(|kept| kept.has(row)))
     }
 
-    pub(super) fn has_edge(&self, edge: EdgeId) -> bool {
-        edge.shard() == 0 && self.edge_type(edge.label(), edge.local()).is_some()
+    pub(super) fn has_edge(&self, edge: EdgeId, limits: Option<&ReadContext>) -> Result<bool> {
+        let Some((number, place)) = self.edge_type(edge.label(), edge.local()).filter(|_| edge.shard() == 0) else {
+            return Ok(false);
+        };
+        let of = &self.edges[number];
+        match &of.layout {
+            Layout::Lists(_) => Ok(true),
+            Layout::Tables(_) => Ok(self.edges_at(of, &[place], limits)?.iter().any(Option::is_some)),
+        }
     }
 }

@@ -94,10 +94,12 @@ impl Lake {
 
     fn counts_of(&self, of: &EdgeType, side: Side, locals: &[u64], limits: Option<&ReadContext>) -> Result<Vec<u64>> {
         match of.sorted_by(side) {
-            Some(list) => Ok(list.runs(&self.tables, locals, limits)?.iter().map(|run| run.to - run.from).collect()),
+            Some((_, list)) => Ok(list.runs(&self.tables, locals, limits)?.iter().map(|run| run.to - run.from).collect()),
+            None if locals.is_empty() => Ok(Vec::new()),
             None => {
                 let sorted = self.sorted(of, side, limits)?;
-                Ok(locals.iter().map(|local| sorted.run(*local).len() as u64).collect())
+                let count = |local: &u64| Ok(sorted.list(*local)?.map_or(0, |(_, list)| list.len() as u64));
+                locals.iter().map(count).collect()
             }
         }
     }
@@ -116,12 +118,12 @@ impl Lake {
         starts.push(0);
         let (mut others, mut places) = (Vec::new(), Vec::new());
         match of.sorted_by(side) {
-            Some(list) if !rows.is_empty() => {
+            Some((lists, list)) if !rows.is_empty() => {
                 let mut runs = list.runs(&self.tables, &locals, limits)?;
                 if let Some(most) = most {
                     runs.iter_mut().for_each(|run| run.to = run.to.min(run.from.saturating_add(most as u64)));
                 }
-                others = of.ends(&self.tables, list, &runs, side.other(), limits)?;
+                others = of.ends_of(&self.tables, (lists, list), &runs, side.other(), limits)?;
                 starts.extend(runs.iter().scan(0, |end, run| {
                     *end += (run.to - run.from) as usize;
                     Some(*end)
@@ -132,16 +134,18 @@ impl Lake {
                         .flat_map(|run| (run.from..run.to).map(|row| list.starts[run.part as usize] + row))
                         .collect();
                 } else if with_edges {
-                    places = self.places(of, &locals, &starts, &others, limits)?;
+                    places = self.places((of, lists), &locals, &starts, &others, limits)?;
                 }
             }
             None if !rows.is_empty() => {
                 let sorted = self.sorted(of, side, limits)?;
                 for local in &locals {
-                    let run = sorted.run(*local);
-                    others.extend_from_slice(&sorted.others[run.clone()]);
-                    if with_edges {
-                        places.extend_from_slice(&sorted.places[run]);
+                    if let Some((lists, list)) = sorted.list(*local)? {
+                        let list = list.start..list.end.min(list.start.saturating_add(most.unwrap_or(usize::MAX)));
+                        lists.each_neighbor(list.clone(), |neighbor| others.push(neighbor.local()));
+                        if with_edges {
+                            lists.each_edge(list, |place| places.push(place));
+                        }
                     }
                     starts.push(others.len());
                 }

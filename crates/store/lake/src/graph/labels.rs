@@ -13,7 +13,7 @@ use arrow_buffer::BooleanBuffer;
 use hashbrown::HashMap;
 use mangrove_graph::{LabelId, ReadContext, VertexId};
 
-use super::{Lake, VertexType};
+use super::{Lake, VertexFiles, VertexType};
 use crate::error::{LakeError, Result};
 use crate::pages::{self, Wanted, either};
 
@@ -31,7 +31,7 @@ pub type Chunks = Mutex<HashMap<u64, Arc<Vec<Flags>>>>;
 const ROWS_PER_INTERVAL: usize = 64;
 
 impl Flags {
-    fn of(bits: &BooleanBuffer) -> Self {
+    pub fn of(bits: &BooleanBuffer) -> Self {
         let mut bounds = Vec::new();
         for (start, end) in bits.set_slices() {
             bounds.extend([start as u32, end as u32]);
@@ -43,7 +43,7 @@ impl Flags {
     }
 
     /// Whether a vertex has the label. O(log intervals), or O(1) for bits.
-    fn has(&self, row: usize) -> bool {
+    pub fn has(&self, row: usize) -> bool {
         match self {
             Flags::Bits(bits) => bits.value(row),
             // Inside an interval, an odd number of bounds lies before.
@@ -52,7 +52,7 @@ impl Flags {
     }
 
     /// The intervals of vertices that have the label.
-    fn runs(&self) -> Vec<Range<u64>> {
+    pub fn runs(&self) -> Vec<Range<u64>> {
         match self {
             Flags::Bits(bits) => bits.set_slices().map(|(start, end)| start as u64..end as u64).collect(),
             Flags::Intervals(bounds) => bounds.chunks_exact(2).map(|pair| u64::from(pair[0])..u64::from(pair[1])).collect(),
@@ -67,16 +67,16 @@ impl Lake {
         let mut last: Option<(LabelId, u64, Arc<Vec<Flags>>)> = None;
         for vertex in vertices {
             let (label, local) = (vertex.label(), vertex.local());
-            let Some(of) = self.vertex_type(label).filter(|of| !of.labels.is_empty() && local < of.count) else {
+            let Some(of) = self.vertex_type(label).filter(|of| !of.labels.is_empty() && local < of.rows.count()) else {
                 all.push(Vec::new());
                 continue;
             };
-            let chunk = local / of.info.chunk_size;
+            let chunk = of.rows.chunk_of(local);
             let flags = match &last {
                 Some((of, at, flags)) if (*of, *at) == (label, chunk) => flags.clone(),
                 _ => last.insert((label, chunk, self.flags(of, chunk, limits)?)).2.clone(),
             };
-            let row = (local % of.info.chunk_size) as usize;
+            let row = (local - of.rows.locals(chunk).start) as usize;
             let mut labels: Vec<LabelId> =
                 of.labels.iter().zip(flags.iter()).filter(|(_, flags)| flags.has(row)).map(|(label, _)| *label).collect();
             labels.sort_unstable();
@@ -108,15 +108,16 @@ impl Lake {
         if let Some(known) = kept().get(&chunk) {
             return Ok(known.clone());
         }
-        let path: Arc<str> = of.folder.folder("labels").file(format_args!("chunk{chunk}")).into();
+        let VertexFiles::GraphAr { info, .. } = &of.files else { return Ok(Arc::default()) };
+        let Some(path) = of.labels_file(chunk) else { return Ok(Arc::default()) };
         let name = || self.tables.files.name(&path);
         let tables = self.tables.at(std::slice::from_ref(&path), limits)?;
-        let expected = of.info.chunk_size.min(of.count - chunk * of.info.chunk_size);
+        let expected = of.rows_of(chunk);
         let Some(table) = tables.first() else { return Ok(Arc::default()) };
         table.must_have(&self.tables.files, expected)?;
         let rows: Vec<u64> = (0..expected).collect();
-        let mut wanted = Vec::with_capacity(of.info.labels.len());
-        for (at, label) in of.info.labels.iter().enumerate() {
+        let mut wanted = Vec::with_capacity(info.labels.len());
+        for (at, label) in info.labels.iter().enumerate() {
             // The C++ library finds them by their order; so do we, if a name is missing.
             let column = table.column(label).map_or(at, |(column, _)| column);
             if column >= table.columns() {

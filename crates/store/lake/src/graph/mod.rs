@@ -1,99 +1,149 @@
-//! A GraphAr directory as a graph.
+//! Files as a graph: a GraphAr directory, or plain tables that a mapping describes.
 //!
 //! ```text
-//!   vertex   label = type, local = index in the type
+//!   vertex   label = type, local = row among all files of the type
 //!   edge     label = type of edges, local = place among all edges of the label: the types of ends one after the other, and in each
-//!            the edges as its first list has them (sorted by source, if there is such a list)
+//!            the edges as its first list has them (sorted by source, if there is such a list), or as its tables have them
 //! ```
-//! Opening reads the YAML files and the counts. A chunk is opened when a query first needs it.
+//! Opening reads descriptions: YAML files and counts, or YAML files and footers. Data is read when a query first needs it.
 
 mod check;
 mod columns;
 mod counts;
+mod ends;
+mod expand;
 mod find;
+mod graphar;
 mod hop;
 mod labels;
+mod lazy;
+mod mapped;
 mod places;
 mod prune;
+mod resolve;
+mod rows;
+mod selected;
+mod sorted;
 mod tables;
 mod topology;
 mod view;
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use mangrove_graph::{ElementKind, KeyId, LabelId, LabelSchema, Schema, Statistics, ValueType, id::LOCAL_MAX};
+use mangrove_graph::{ElementKind, KeyId, LabelId, LabelSchema, ReadContext, Schema, Statistics};
+use mangrove_ingest::YamlReader;
 
 use crate::error::{LakeError, Result};
-use crate::files::Files;
-use crate::info::types::{DataType, Scalar};
-use crate::info::{EdgeInfo, FileType, GraphInfo, Notes, Order, Prefix, Property, PropertyGroup, Side, VertexInfo};
-use columns::{Column, Columns};
-use counts::Counts;
+use crate::files::{Files, OpenFile};
+use crate::index::IndexCache;
+use crate::info::{EdgeInfo, Prefix, Side, VertexInfo};
+use columns::Columns;
+use ends::TableOfEdges;
 use find::LazyIds;
 use labels::Chunks;
-use places::Sorted;
-use tables::Tables;
+use rows::Rows;
+use selected::Filters;
+use sorted::LazyLists;
+pub use tables::Tables;
 pub use view::LakeView;
 
 /// The most bytes of a YAML file.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
-/// The memory for pages that were read.
-const PAGES_BYTES_MAX: usize = 256 << 20;
 /// The most names of one kind.
 const NAMES_MAX: usize = 60_000;
-/// The most chunks of one type. More would take more memory than they are worth.
-const CHUNKS_MAX: u64 = 1 << 18;
 
-/// An open directory.
+/// Open files.
 pub struct Lake {
     tables: Tables,
     schema: Arc<Schema>,
-    statistics: Arc<Statistics>,
+    /// Counted when they are first asked for.
+    statistics: OnceLock<Arc<Statistics>>,
     vertices: Vec<VertexType>,
     edges: Vec<EdgeType>,
     /// The edges of each label by the ids that users gave them.
     edge_ids: Vec<LazyIds>,
-    notes: Notes,
+    /// The property that orders the edges of each label, where somebody noted one.
+    times: Vec<Option<Arc<str>>>,
+    indexes: IndexCache,
+}
+
+/// How to open files.
+#[derive(Clone, Debug, Default)]
+pub struct LakeOptions {
+    /// The directory of indexes; by default `mangrove` in the user's directory of caches.
+    pub cache: Option<std::path::PathBuf>,
+    /// The most bytes of indexes that stay there; by default 10 GB.
+    pub cache_bytes_max: Option<u64>,
+}
+
+/// The files of tables that were added, changed or removed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LakeChanges {
+    pub added: Vec<String>,
+    pub changed: Vec<String>,
+    pub removed: Vec<String>,
 }
 
 /// The vertices of a label.
 struct VertexType {
-    info: VertexInfo,
-    count: u64,
-    /// The folder of its files.
-    folder: Prefix,
+    rows: Rows,
+    files: VertexFiles,
     columns: Columns,
     /// The further labels, in the order of their columns.
     labels: Vec<LabelId>,
     /// Further labels of the chunks that were read.
     chunks: Chunks,
+    /// Which rows are vertices.
+    filters: Filters,
     /// Filled when a vertex is first looked up by its id.
     by_id: LazyIds,
 }
 
+enum VertexFiles {
+    /// Files by number in a folder, groups in folders of it.
+    GraphAr {
+        info: VertexInfo,
+        folder: Prefix,
+    },
+    Tables(Vec<Arc<str>>),
+}
+
 /// The edges of a label from vertices of one label to those of another.
 struct EdgeType {
-    info: EdgeInfo,
     label: LabelId,
     source: LabelId,
     target: LabelId,
-    folder: Prefix,
     columns: Columns,
+    layout: Layout,
+    /// The local id of the first edge.
+    base: u64,
+    /// The rows of each end.
+    ends: [u64; 2],
+    /// The edges sorted by each end, where no file has them so; made when a hop first needs them.
+    sorted: [LazyLists; 2],
+}
+
+/// Where edges are.
+enum Layout {
+    Lists(Box<Lists>),
+    Tables(Box<TableOfEdges>),
+}
+
+/// The lists of a GraphAr directory.
+struct Lists {
+    info: EdgeInfo,
+    folder: Prefix,
     /// The list that numbers the edges.
     first: List,
     /// A list sorted by the other end, if there is one.
     other: Option<List>,
-    /// The local id of the first edge.
-    base: u64,
-    /// The vertices of each end.
-    ends: [u64; 2],
-    /// The edges sorted by each end, where no file has them so; made when a hop first needs it.
-    sorted: [OnceLock<Arc<Sorted>>; 2],
 }
 
 /// A list of all edges of a type, in parts by the chunk of one end.
 struct List {
-    order: Order,
+    order: crate::info::Order,
     folder: Prefix,
     /// Vertices to a part.
     vertices: u64,
@@ -103,9 +153,16 @@ struct List {
     is_numbering: bool,
 }
 
+/// A file with properties of some edges.
+struct EdgeChunk {
+    part: u64,
+    chunk: u64,
+    places: Range<u64>,
+}
+
 impl Lake {
-    /// Opens the graph that a file `NAME.graph.yml` describes.
-    pub fn open(path: &str) -> Result<Self> {
+    /// Opens the graph that a YAML file describes: one of GraphAr (`NAME.graph.yml`), or a mapping of tables.
+    pub fn open(path: &str, options: &LakeOptions) -> Result<Self> {
         let (directory, file) = match path.rsplit_once('/') {
             Some(("", file)) => ("/", file),
             Some(parts) => parts,
@@ -113,31 +170,11 @@ impl Lake {
         };
         let files = Files::new(directory)?;
         let name = files.name(file);
-        let info = GraphInfo::parse(&files.text(file, TEXT_BYTES_MAX)?, &name)?;
-        let notes = Notes::of(&info.extra);
-        let mut reading =
-            Reading { files: &files, root: &info.prefix, schema: Schema::default(), notes, counts: Counts::default() };
-        reading.schema.id_space = reading.notes.id_space();
-        // A few calls for all files: each is a journey if they are far away.
-        let named: Vec<&str> = info.vertices.iter().chain(&info.edges).map(String::as_str).collect();
-        let texts = files.texts(&named, TEXT_BYTES_MAX)?;
-        let (of_vertices, of_edges) = texts.split_at(info.vertices.len());
-        let mut vertices = reading.vertex_types(info.vertices.iter().zip(of_vertices))?;
-        let edges = reading.edge_types(info.edges.iter().zip(of_edges), &vertices)?;
-        for of in &mut vertices {
-            of.labels = reading.further(&of.info);
+        let text = files.text(file, TEXT_BYTES_MAX)?;
+        match is_mapping(&text, &name)? {
+            true => mapped::open(files, &text, &name, options),
+            false => graphar::open(files, &text, &name, options),
         }
-        if reading.schema.vertex_labels.len() > NAMES_MAX {
-            return Err(LakeError::damaged(&name, "there are too many labels"));
-        }
-        let (schema, notes) = (Arc::new(reading.schema), reading.notes);
-        let mut of_labels = vec![0; schema.edge_labels.len()];
-        edges.iter().for_each(|of| of_labels[usize::from(of.label.0)] += of.count());
-        let mut of_vertices: Vec<u64> = vertices.iter().map(|of| of.count).collect();
-        of_vertices.resize(schema.vertex_labels.len(), 0);
-        let statistics = Arc::new(Statistics { vertices: of_vertices, edges: of_labels });
-        let edge_ids = schema.edge_labels.iter().map(|_| LazyIds::new()).collect();
-        Ok(Self { tables: Tables::new(files, PAGES_BYTES_MAX), schema, statistics, vertices, edges, edge_ids, notes })
     }
 
     pub fn schema(&self) -> &Arc<Schema> {
@@ -150,46 +187,128 @@ impl Lake {
     }
 
     /// The property that orders the edges of a label, if the writer noted one.
-    pub fn time(&self, label: &str) -> Option<&str> {
-        self.notes.time(label)
+    pub fn time(&self, label: LabelId) -> Option<&str> {
+        self.times.get(usize::from(label.0))?.as_deref()
     }
 
-    pub fn statistics(&self) -> &Arc<Statistics> {
-        &self.statistics
+    /// How many elements each label has. The first call may read columns: those of filters, and the ends of edges that may be missing.
+    pub fn statistics(&self, limits: Option<&ReadContext>) -> Result<Arc<Statistics>> {
+        if let Some(known) = self.statistics.get() {
+            return Ok(known.clone());
+        }
+        let mut counts =
+            Statistics { vertices: vec![0; self.schema.vertex_labels.len()], edges: vec![0; self.schema.edge_labels.len()] };
+        for (count, of) in counts.vertices.iter_mut().zip(&self.vertices) {
+            *count = self.count_of(of, limits)?;
+        }
+        for of in &self.edges {
+            counts.edges[usize::from(of.label.0)] += self.edge_count(of, limits)?;
+        }
+        Ok(self.statistics.get_or_init(|| Arc::new(counts)).clone())
     }
 
     fn is_far(&self) -> bool {
         self.tables.files.is_far()
     }
 
-    /// The bytes of all files below the directory.
+    /// How the files differ from those of the same graph when it was opened before. Of a GraphAr directory, it knows nothing: its files
+    /// are opened when they are needed.
+    pub fn changes_since(&self, before: &Lake) -> LakeChanges {
+        let files = |lake: &Lake| -> BTreeMap<String, OpenFile> {
+            if !lake.tables.are_listed() {
+                return BTreeMap::new();
+            }
+            let opened = lake.tables.opened();
+            opened.iter().map(|table| (lake.tables.files.name(table.path()).to_string(), table.file().clone())).collect()
+        };
+        let (old, new) = (files(before), files(self));
+        let mut changes = LakeChanges::default();
+        for (name, file) in &new {
+            match old.get(name) {
+                None => changes.added.push(name.clone()),
+                Some(known) if known != file => changes.changed.push(name.clone()),
+                Some(_) => {}
+            }
+        }
+        changes.removed = old.into_keys().filter(|name| !new.contains_key(name)).collect();
+        changes
+    }
+
+    /// The bytes of all files: below the directory of GraphAr, or of the tables.
     pub fn disk_bytes(&self) -> Result<u64> {
-        self.tables.files.disk_bytes()
+        match self.tables.are_listed() {
+            true => Ok(self.tables.bytes()),
+            false => self.tables.files.disk_bytes(),
+        }
     }
 
     fn vertex_type(&self, label: LabelId) -> Option<&VertexType> {
         self.vertices.get(usize::from(label.0))
     }
 
+    /// Whether each row of a label is a vertex.
+    fn has_all_rows(&self, label: LabelId) -> bool {
+        self.vertex_type(label).is_none_or(|of| of.filters.are_none())
+    }
+
+    /// The local ids of a label are below this.
+    fn rows(&self, kind: ElementKind, label: LabelId) -> u64 {
+        match kind {
+            ElementKind::Vertex => self.vertex_type(label).map_or(0, |of| of.rows.count()),
+            ElementKind::Edge => self.edges.iter().filter(|of| of.label == label).map(EdgeType::places).sum(),
+        }
+    }
+
     /// The number of the type that an edge is of, and the place of the edge there.
     fn edge_type(&self, label: LabelId, local: u64) -> Option<(usize, u64)> {
-        let holds = |of: &EdgeType| of.label == label && (of.base..of.base + of.count()).contains(&local);
+        let holds = |of: &EdgeType| of.label == label && (of.base..of.base + of.places()).contains(&local);
         let number = self.edges.iter().position(holds)?;
         Some((number, local - self.edges[number].base))
     }
 }
 
+/// Whether a YAML file is a mapping of tables. GraphAr's has other keys.
+fn is_mapping(text: &str, name: &Arc<str>) -> Result<bool> {
+    let yaml = YamlReader { name };
+    let Some(document) = yaml.document(text)? else {
+        let reason = "it is empty: expected a graph of GraphAr, or a mapping with `nodes` and `edges`";
+        return Err(LakeError::damaged(name, reason));
+    };
+    let keys = yaml.members(&document)?;
+    Ok(keys.iter().any(|(key, _)| matches!(*key, "nodes" | "root" | "schema" | "files")))
+}
+
 impl VertexType {
     /// The file with a chunk of a group.
     fn file(&self, group: usize, chunk: u64) -> Arc<str> {
-        let folder = self.folder.join(&self.info.groups[group].prefix);
-        folder.file(format_args!("chunk{chunk}")).into()
+        match &self.files {
+            VertexFiles::GraphAr { info, folder } => {
+                folder.join(&info.groups[group].prefix).file(format_args!("chunk{chunk}")).into()
+            }
+            VertexFiles::Tables(files) => files[chunk as usize].clone(),
+        }
+    }
+
+    /// The file with the further labels of a chunk.
+    fn labels_file(&self, chunk: u64) -> Option<Arc<str>> {
+        let VertexFiles::GraphAr { folder, .. } = &self.files else { return None };
+        Some(folder.folder("labels").file(format_args!("chunk{chunk}")).into())
+    }
+
+    /// How many vertices a chunk has room for.
+    fn rows_of(&self, chunk: u64) -> u64 {
+        let locals = self.rows.locals(chunk);
+        locals.end - locals.start
     }
 }
 
 impl EdgeType {
-    fn count(&self) -> u64 {
-        self.first.count()
+    /// How many places there are. In tables, some may hold no edge.
+    fn places(&self) -> u64 {
+        match &self.layout {
+            Layout::Lists(lists) => lists.first.count(),
+            Layout::Tables(tables) => tables.rows.count(),
+        }
     }
 
     /// The label of the vertices at an end.
@@ -200,9 +319,40 @@ impl EdgeType {
         }
     }
 
-    /// How many vertices there are at an end.
+    /// How many rows of vertices there are at an end.
     fn vertices(&self, side: Side) -> u64 {
         self.ends[side as usize]
+    }
+
+    /// The chunk that holds the properties of an edge.
+    fn chunk_of(&self, place: u64) -> EdgeChunk {
+        match &self.layout {
+            Layout::Lists(lists) => {
+                let (part, row) = lists.first.part_of(place);
+                let (first, size) = (lists.first.starts[part as usize], lists.info.chunk_size);
+                let chunk = row / size;
+                let start = first + chunk * size;
+                EdgeChunk { part, chunk, places: start..(start + size).min(lists.first.starts[part as usize + 1]) }
+            }
+            Layout::Tables(tables) => {
+                let chunk = tables.rows.chunk_of(place);
+                EdgeChunk { part: 0, chunk, places: tables.rows.locals(chunk) }
+            }
+        }
+    }
+
+    /// The file with the properties of a group.
+    fn file(&self, group: usize, chunk: &EdgeChunk) -> Arc<str> {
+        match &self.layout {
+            Layout::Lists(lists) => lists.first.file(Some(&lists.info.groups[group].prefix), chunk.part, chunk.chunk),
+            Layout::Tables(tables) => tables.files[chunk.chunk as usize].clone(),
+        }
+    }
+}
+
+impl EdgeChunk {
+    fn rows(&self) -> u64 {
+        self.places.end - self.places.start
     }
 }
 
@@ -219,238 +369,41 @@ impl List {
     }
 }
 
-/// Reads the description of a graph.
-struct Reading<'f> {
-    files: &'f Files,
-    root: &'f Prefix,
-    schema: Schema,
-    notes: Notes,
-    counts: Counts,
-}
-
-impl Reading<'_> {
-    /// The types that files with these names and texts describe.
-    fn vertex_types<'t>(&mut self, described: impl Iterator<Item = (&'t String, &'t String)>) -> Result<Vec<VertexType>> {
-        let parse = |(file, text): (&String, &String)| {
-            let name = self.files.name(file);
-            Ok((VertexInfo::parse(text, &name)?, name))
-        };
-        let infos = described.map(parse).collect::<Result<Vec<_>>>()?;
-        let paths: Vec<Arc<str>> = infos.iter().map(|(info, _)| self.vertex_count(info)).collect();
-        self.counts.fetch(self.files, &paths)?;
-        infos.into_iter().map(|(info, name)| self.vertex_type(info, &name)).collect()
-    }
-
-    fn vertex_count(&self, info: &VertexInfo) -> Arc<str> {
-        self.root.join(&info.prefix).file("vertex_count").into()
-    }
-
-    fn edge_types<'t>(
-        &mut self,
-        described: impl Iterator<Item = (&'t String, &'t String)>,
-        vertices: &[VertexType],
-    ) -> Result<Vec<EdgeType>> {
-        let parse = |(file, text): (&String, &String)| {
-            let name = self.files.name(file);
-            Ok((EdgeInfo::parse(text, &name)?, name))
-        };
-        let infos = described.map(parse).collect::<Result<Vec<_>>>()?;
-        let mut paths = Vec::new();
-        for (info, name) in &infos {
-            for list in &info.lists {
-                let end = if list.order.by == Side::Source { &info.source } else { &info.target };
-                let count = vertices.iter().find(|of| of.info.name == *end).map_or(0, |of| of.count);
-                let parts = count.div_ceil(info.vertices_to_chunk(list.order.by));
-                if parts > CHUNKS_MAX {
-                    return Err(LakeError::damaged(name, format!("{parts} parts are more than can be read")));
-                }
-                let folder = self.root.join(&info.prefix).join(&list.prefix);
-                paths.extend((0..parts).map(|part| Arc::from(folder.file(format_args!("edge_count{part}")))));
-            }
-        }
-        self.counts.fetch(self.files, &paths)?;
-        let mut edges: Vec<EdgeType> = Vec::with_capacity(infos.len());
-        for (info, name) in infos {
-            let found = self.edge_type(info, name, vertices, &edges)?;
-            edges.push(found);
-        }
-        Ok(edges)
-    }
-
-    fn vertex_type(&mut self, info: VertexInfo, name: &Arc<str>) -> Result<VertexType> {
-        if self.schema.label(ElementKind::Vertex, &info.name).is_some() {
-            return Err(LakeError::damaged(name, format!("there are two types of vertices called `{}`", info.name)));
-        }
-        let folder = self.root.join(&info.prefix);
-        let path = self.vertex_count(&info);
-        let count = self.counts.get(&path).ok_or_else(|| LakeError::Missing { file: self.files.name(&path) })?;
-        if count > LOCAL_MAX || count.div_ceil(info.chunk_size) > CHUNKS_MAX {
-            let reason = format!("{count} vertices in chunks of {} are more than can be read", info.chunk_size);
-            return Err(LakeError::damaged(name, reason));
-        }
-        let mut label = LabelSchema::new(info.name.clone());
-        let mut columns = self.columns(name, ElementKind::Vertex, &info.groups, &mut label)?;
-        if columns.id.is_none() {
-            let may_be_id =
-                |column: &&Column| matches!(column.value_type, ValueType::Int64 | ValueType::String | ValueType::Uuid);
-            let named = |of: &Property| columns.properties.iter().find(|column| column.property.name == of.name);
-            columns.id = info.primary().and_then(named).filter(may_be_id).cloned();
-            label.key = columns.id.as_ref().and_then(|column| column.key);
-        }
-        self.schema.vertex_labels.push(label);
-        Ok(VertexType { info, count, folder, columns, labels: Vec::new(), chunks: Chunks::default(), by_id: LazyIds::new() })
-    }
-
-    /// Notes the further labels of a type in the schema. They come after the types, so that a type's label is its number.
-    fn further(&mut self, info: &VertexInfo) -> Vec<LabelId> {
-        let mut further = Vec::with_capacity(info.labels.len());
-        for name in &info.labels {
-            further.push(match self.schema.label(ElementKind::Vertex, name) {
-                Some(label) => label,
-                None => LabelId(self.schema.vertex_labels.push(LabelSchema::new(name.clone()))),
-            });
-        }
-        if let Some(label) = self.schema.label(ElementKind::Vertex, &info.name) {
-            let mut schema = self.schema.vertex_labels[usize::from(label.0)].clone();
-            further.iter().filter(|other| **other != label).for_each(|other| schema.further.insert_mut(*other));
-            self.schema.vertex_labels.replace(label.0, schema);
-        }
-        further
-    }
-
-    /// The columns of a type. Notes its properties in the schema.
-    fn columns(
-        &mut self,
-        name: &Arc<str>,
-        kind: ElementKind,
-        groups: &[PropertyGroup],
-        label: &mut LabelSchema,
-    ) -> Result<Columns> {
-        let id = self.notes.id_column(kind, &label.name).map(str::to_owned);
-        let mut columns = Columns::default();
-        for (group, of) in groups.iter().enumerate() {
-            readable(name, of.file_type)?;
-            for property in &of.properties {
-                if columns.properties.iter().any(|known| known.property.name == property.name) {
-                    return Err(LakeError::damaged(name, format!("there are two properties called `{}`", property.name)));
-                }
-                let value_type = self.value_type(kind, &label.name, property);
-                let column = Column { key: None, group, property: property.clone(), value_type };
-                if Some(&*property.name) == id.as_deref() {
-                    columns.id = Some(column);
-                    continue;
-                }
-                let key = match self.schema.key(&property.name) {
-                    Some(key) => key,
-                    None if self.schema.keys.len() >= NAMES_MAX => {
-                        return Err(LakeError::damaged(name, "there are too many names"));
-                    }
-                    None => KeyId(self.schema.keys.push(property.name.clone())),
-                };
-                let schema = label.property_mut(key);
-                schema.types.insert(value_type);
-                schema.cardinality = property.cardinality;
-                // Edges of one label may be of several types, of which some lack the property.
-                schema.required = kind == ElementKind::Vertex && !property.is_nullable;
-                columns.properties.push(Column { key: Some(key), ..column });
-            }
-        }
-        Ok(columns)
-    }
-
-    /// The type that the values of a property have in the graph. Ids that are integers have 64 bits.
-    fn value_type(&self, kind: ElementKind, label: &str, property: &Property) -> ValueType {
-        let noted = self.notes.value_type(kind, label, &property.name);
-        noted.unwrap_or(match property.data_type {
-            DataType::One(Scalar::Int32) if property.is_primary => ValueType::Int64,
-            DataType::One(scalar) => scalar.value_type(),
-            DataType::List(_) => ValueType::List,
-        })
-    }
-
-    fn edge_type(
-        &mut self,
-        info: EdgeInfo,
-        name: Arc<str>,
-        vertices: &[VertexType],
-        before: &[EdgeType],
-    ) -> Result<EdgeType> {
-        let end = |of: &Arc<str>| {
-            let unknown = || LakeError::damaged(&name, format!("there is no type of vertices called `{of}`"));
-            self.schema.label(ElementKind::Vertex, of).ok_or_else(unknown)
-        };
-        let (source, target) = (end(&info.source)?, end(&info.target)?);
-        let label = match self.schema.label(ElementKind::Edge, &info.name) {
-            Some(label) => label,
-            None => LabelId(self.schema.edge_labels.push(LabelSchema::new(info.name.clone()))),
-        };
-        if before.iter().any(|of| (of.label, of.source, of.target) == (label, source, target)) {
-            let reason =
-                format!("the edges `{}` from `{}` to `{}` are described twice", info.name, info.source, info.target);
-            return Err(LakeError::damaged(&name, reason));
-        }
-        let mut schema = self.schema.edge_labels[usize::from(label.0)].clone();
-        schema.ends.insert_mut((source, target));
-        let columns = self.columns(&name, ElementKind::Edge, &info.groups, &mut schema)?;
-        self.schema.edge_labels.replace(label.0, schema);
-        let folder = self.root.join(&info.prefix);
-        let ends = [source, target].map(|label| vertices[usize::from(label.0)].count);
-        let read = |order: Order| match info.list(order) {
-            Some(list) => {
-                readable(&name, list.file_type)?;
-                self.list(&info, folder.join(&list.prefix), order, ends[order.by as usize]).map(Some)
-            }
-            None => Ok(None),
-        };
-        let orders = [(Side::Source, true), (Side::Target, true), (Side::Source, false), (Side::Target, false)];
-        let mut first = None;
-        for (by, is_sorted) in orders {
-            if first.is_none() {
-                first = read(Order { by, is_sorted })?;
-            }
-        }
-        let Some(first) = first else { return Err(LakeError::damaged(&name, "it has no list of edges")) };
-        let first = List { is_numbering: true, ..first };
-        let other = read(Order { by: first.order.by.other(), is_sorted: true })?.filter(|_| first.order.is_sorted);
-        if let Some(other) = other.as_ref().filter(|other| other.count() != first.count()) {
-            let reason = format!("one of its lists has {} edges, and another {}", first.count(), other.count());
-            return Err(LakeError::damaged(&name, reason));
-        }
-        let base = before.iter().filter(|of| of.label == label).map(EdgeType::count).sum();
-        if first.count() > LOCAL_MAX - base {
-            return Err(LakeError::damaged(&name, "it has more edges than can be read"));
-        }
-        Ok(EdgeType { info, label, source, target, folder, columns, first, other, base, ends, sorted: Default::default() })
-    }
-
-    /// Whether there are files of edges of a part. One without edges may have no count.
-    fn has_edges(&self, folder: &Prefix, part: u64) -> Result<bool> {
-        let ends = folder.folder("adj_list").folder(format_args!("part{part}")).file("chunk0");
-        Ok(self.files.open(&[ends.into()], 8, None)?.iter().any(Option::is_some))
-    }
-
-    fn list(&self, info: &EdgeInfo, folder: Prefix, order: Order, ends: u64) -> Result<List> {
-        let vertices = info.vertices_to_chunk(order.by);
-        let count_of = |part: u64| folder.file(format_args!("edge_count{part}"));
-        let mut starts = vec![0u64];
-        for part in 0..ends.div_ceil(vertices) {
-            let count = self.counts.get(&count_of(part));
-            if count.is_none() && self.has_edges(&folder, part)? {
-                return Err(LakeError::Missing { file: self.files.name(&count_of(part)) });
-            }
-            starts.push(starts[starts.len() - 1].saturating_add(count.unwrap_or(0)));
-        }
-        Ok(List { order, folder, vertices, starts, is_numbering: false })
+/// The key with a name, which is new or known.
+fn key_named(schema: &mut Schema, name: &Arc<str>, file: &Arc<str>) -> Result<KeyId> {
+    match schema.key(name) {
+        Some(key) => Ok(key),
+        None if schema.keys.len() >= NAMES_MAX => Err(LakeError::damaged(file, "there are too many names")),
+        None => Ok(KeyId(schema.keys.push(name.clone()))),
     }
 }
 
-/// Refuses files in formats that are not read here.
-fn readable(name: &Arc<str>, file_type: FileType) -> Result<()> {
-    match file_type {
-        FileType::Parquet => Ok(()),
-        other => {
-            let hint = "GraphAr's own tools turn such files into Parquet";
-            Err(LakeError::Unsupported(format!("{name}: files of the format {} cannot be read; {hint}", other.name())))
-        }
+/// The label of edges with a name, which is new or known.
+fn edge_label_named(schema: &mut Schema, name: &Arc<str>) -> LabelId {
+    match schema.label(ElementKind::Edge, name) {
+        Some(label) => label,
+        None => LabelId(schema.edge_labels.push(LabelSchema::new(name.clone()))),
+    }
+}
+
+impl Lake {
+    fn new(
+        tables: Tables,
+        schema: Schema,
+        (vertices, edges): (Vec<VertexType>, Vec<EdgeType>),
+        times: Vec<Option<Arc<str>>>,
+        options: &LakeOptions,
+    ) -> Self {
+        let edge_ids = schema.edge_labels.iter().map(|_| LazyIds::default()).collect();
+        let indexes = IndexCache::new(options.cache.clone(), options.cache_bytes_max);
+        let (schema, statistics) = (Arc::new(schema), OnceLock::new());
+        Self { tables, schema, statistics, vertices, edges, edge_ids, times, indexes }
+    }
+}
+
+impl VertexType {
+    fn new(rows: Rows, files: VertexFiles, columns: Columns) -> Self {
+        let (labels, chunks, filters, by_id) = Default::default();
+        Self { rows, files, columns, labels, chunks, filters, by_id }
     }
 }

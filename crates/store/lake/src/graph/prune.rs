@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use mangrove_graph::{ElementKind, Filter, LabelId, Predicate, ReadContext};
 
+use super::Lake;
 use super::columns::{Column, Columns, What};
-use super::{Lake, VertexType};
 use crate::error::Result;
 use crate::pages::common;
 
@@ -31,8 +31,14 @@ impl Lake {
         let Some(chunk) = self.chunk(kind, label, locals.start) else { return Ok((Vec::new(), locals.end)) };
         let (base, end) = (chunk.locals.start, chunk.locals.end.min(locals.end));
         let mut runs: Vec<Range<u64>> = std::iter::once(locals.start - base..end - base).collect();
-        if let Some(of) = self.vertex_type(label).filter(|_| kind == ElementKind::Vertex && !further.is_empty()) {
-            runs = common(&runs, &self.labelled(of, base / of.info.chunk_size, further, limits)?);
+        if let Some(of) = self.vertex_type(label).filter(|_| kind == ElementKind::Vertex) {
+            let number = of.rows.chunk_of(base);
+            if !further.is_empty() {
+                runs = common(&runs, &self.labelled(of, number, further, limits)?);
+            }
+            if let Some(kept) = self.selected_vertices(of, number, limits)? {
+                runs = common(&runs, &kept.runs());
+            }
         }
         for filter in filters {
             let Some(column) = chunk.columns.find(What::Key(filter.key)) else { return Ok((Vec::new(), end)) };
@@ -54,7 +60,8 @@ impl Lake {
     ) -> Result<Vec<Range<u64>>> {
         let table = self.tables.at(std::slice::from_ref(&path), limits)?.pop();
         let Some(table) = table else { return Ok(Vec::new()) };
-        let bounds = table.column(&column.property.name).and_then(|(at, _)| table.bounds(at));
+        let place = table.column(&column.name).filter(|_| column.keeps_order());
+        let bounds = place.and_then(|(at, _)| table.bounds(at));
         Ok(match bounds {
             Some(bounds) => bounds.may_pass(predicate, |array| self.as_declared(&path, column, array.clone()).ok()),
             None => std::iter::once(0..table.rows()).collect(),
@@ -65,25 +72,18 @@ impl Lake {
     fn chunk(&self, kind: ElementKind, label: LabelId, local: u64) -> Option<Chunk<'_>> {
         match kind {
             ElementKind::Vertex => {
-                let of = self.vertex_type(label).filter(|of| local < of.count)?;
-                Some(vertex_chunk(of, local / of.info.chunk_size))
+                let of = self.vertex_type(label).filter(|of| local < of.rows.count())?;
+                let chunk = of.rows.chunk_of(local);
+                let file = move |group: usize| of.file(group, chunk);
+                Some(Chunk { columns: &of.columns, locals: of.rows.locals(chunk), file: Box::new(file) })
             }
             ElementKind::Edge => {
                 let (number, place) = self.edge_type(label, local)?;
                 let of = &self.edges[number];
-                let (part, row) = of.first.part_of(place);
-                let (chunk, size) = (row / of.info.chunk_size, of.info.chunk_size);
-                let first = of.base + of.first.starts[part as usize];
-                let end = (first + (chunk + 1) * size).min(of.base + of.first.starts[part as usize + 1]);
-                let file = move |group: usize| of.first.file(Some(&of.info.groups[group].prefix), part, chunk);
-                Some(Chunk { columns: &of.columns, locals: first + chunk * size..end, file: Box::new(file) })
+                let chunk = of.chunk_of(place);
+                let locals = of.base + chunk.places.start..of.base + chunk.places.end;
+                Some(Chunk { columns: &of.columns, locals, file: Box::new(move |group| of.file(group, &chunk)) })
             }
         }
     }
-}
-
-fn vertex_chunk(of: &VertexType, chunk: u64) -> Chunk<'_> {
-    let first = chunk * of.info.chunk_size;
-    let locals = first..of.count.min(first + of.info.chunk_size);
-    Chunk { columns: &of.columns, locals, file: Box::new(move |group| of.file(group, chunk)) }
 }

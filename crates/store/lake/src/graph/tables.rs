@@ -7,12 +7,18 @@ use mangrove_graph::ReadContext;
 
 use crate::error::{LakeError, Result};
 use crate::files::Files;
-use crate::pages::{Cache, Table};
+use crate::pages::{ArrowTypes, Cache, Table};
+
+/// The memory for pages that were read.
+const PAGES_BYTES_MAX: usize = 256 << 20;
 
 /// Files, what each says about its contents, and the pages that were read of them.
 pub struct Tables {
     pub files: Files,
     pub pages: Cache,
+    arrow_types: ArrowTypes,
+    /// All files are known and open.
+    are_listed: bool,
     opened: Mutex<Opened>,
 }
 
@@ -23,16 +29,54 @@ struct Opened {
 }
 
 impl Tables {
-    pub fn new(files: Files, bytes_max: usize) -> Self {
-        Self { files, pages: Cache::new(bytes_max), opened: Mutex::default() }
+    /// Files that are opened when they are first needed.
+    pub fn new(files: Files) -> Self {
+        let (pages, opened) = (Cache::new(PAGES_BYTES_MAX), Mutex::default());
+        Self { files, pages, arrow_types: ArrowTypes::Ignored, are_listed: false, opened }
+    }
+
+    /// Files that any program may have written, and that are all opened at the beginning.
+    pub fn of_others(files: Files) -> Self {
+        Self { arrow_types: ArrowTypes::Followed, are_listed: true, ..Self::new(files) }
+    }
+
+    /// Opens those of some files that exist. Returns the others.
+    pub fn open(&self, paths: &[Arc<str>]) -> Result<Vec<Arc<str>>> {
+        self.open_missing(paths, None)?;
+        let opened = self.lock();
+        Ok(paths.iter().filter(|path| !opened.by_path.contains_key(*path)).cloned().collect())
+    }
+
+    pub fn are_listed(&self) -> bool {
+        self.are_listed
+    }
+
+    /// The bytes of all open files.
+    pub fn bytes(&self) -> u64 {
+        self.lock().by_path.values().map(|table| table.file().size).sum()
+    }
+
+    /// All open files, in no order.
+    pub fn opened(&self) -> Vec<Arc<Table>> {
+        self.lock().by_path.values().cloned().collect()
     }
 
     /// The tables at these paths. Those that are not open yet are opened together.
     pub fn at(&self, paths: &[Arc<str>], limits: Option<&ReadContext>) -> Result<Vec<Arc<Table>>> {
+        self.open_missing(paths, limits)?;
+        let opened = self.lock();
+        let missing = |path: &Arc<str>| LakeError::Missing { file: self.files.name(path) };
+        paths.iter().map(|path| opened.by_path.get(path).cloned().ok_or_else(|| missing(path))).collect()
+    }
+
+    fn open_missing(&self, paths: &[Arc<str>], limits: Option<&ReadContext>) -> Result<()> {
         let mut missing: Vec<Arc<str>> = {
             let opened = self.lock();
             paths.iter().filter(|path| !opened.by_path.contains_key(*path)).cloned().collect()
         };
+        if missing.is_empty() {
+            return Ok(());
+        }
         missing.sort_unstable();
         missing.dedup();
         let mut number = || {
@@ -40,13 +84,14 @@ impl Tables {
             opened.next += 1;
             opened.next
         };
-        let found = Table::open_all(&self.files, &missing, limits, &mut number)?;
+        let found = Table::open_all(&self.files, &missing, self.arrow_types, limits, &mut number)?;
         let mut opened = self.lock();
         for (path, table) in missing.into_iter().zip(found) {
-            let table = table.ok_or_else(|| LakeError::Missing { file: self.files.name(&path) })?;
-            opened.by_path.entry(path).or_insert_with(|| Arc::new(table));
+            if let Some(table) = table {
+                opened.by_path.entry(path).or_insert_with(|| Arc::new(table));
+            }
         }
-        Ok(paths.iter().filter_map(|path| opened.by_path.get(path).cloned()).collect())
+        Ok(())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Opened> {

@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 use mangrove_graph::ReadContext;
 
 use super::tables::Tables;
-use super::{EdgeType, List};
+use super::{EdgeType, Layout, List, Lists};
 use crate::error::{LakeError, Result};
 use crate::info::{Prefix, Side};
 use crate::pages::{self, Table, Wanted};
@@ -89,6 +89,13 @@ impl List {
         places.into_iter().map(run).collect()
     }
 
+    /// The files with the ends of all edges, in chunks of `size` edges.
+    pub fn files(&self, size: u64) -> impl Iterator<Item = Arc<str>> {
+        let of_part =
+            move |part: u64| (0..self.edges_of(part).div_ceil(size)).map(move |chunk| self.file(None, part, chunk));
+        (0..self.starts.len().saturating_sub(1) as u64).flat_map(of_part)
+    }
+
     /// The number of edges in a part.
     pub fn edges_of(&self, part: u64) -> u64 {
         match self.starts.get(part as usize..part as usize + 2) {
@@ -100,21 +107,23 @@ impl List {
 
 impl EdgeType {
     /// The list that is sorted by an end, if there is one.
-    pub fn sorted_by(&self, side: Side) -> Option<&List> {
+    pub fn sorted_by(&self, side: Side) -> Option<(&Lists, &List)> {
+        let Layout::Lists(lists) = &self.layout else { return None };
         let is_it = |list: &&List| list.order.is_sorted && list.order.by == side;
-        Some(&self.first).filter(is_it).or(self.other.as_ref().filter(is_it))
+        let found = Some(&lists.first).filter(is_it).or(lists.other.as_ref().filter(is_it));
+        found.map(|list| (&**lists, list))
     }
 
     /// One end of the edges in some runs of a list, one after the other, by the index in its type.
-    pub fn ends(
+    pub fn ends_of(
         &self,
         tables: &Tables,
-        list: &List,
+        (lists, list): (&Lists, &List),
         runs: &[Run],
         side: Side,
         limits: Option<&ReadContext>,
     ) -> Result<Vec<u64>> {
-        let size = self.info.chunk_size;
+        let size = lists.info.chunk_size;
         let (mut paths, mut sizes): (Vec<Arc<str>>, Vec<u64>) = Default::default();
         let mut numbers: HashMap<(u64, u64), usize> = HashMap::new();
         // For each piece of a run that lies in one chunk: the file, and the rows that are wanted of it.

@@ -65,7 +65,7 @@ impl LakeView {
     ) -> Result<Option<(LabelId, Vec<Range<u64>>)>> {
         let visited = self.visited(scan, kind);
         while let Some(label) = visited.get(cursor.label) {
-            let all = self.lake.statistics.count(kind, *label);
+            let all = self.lake.rows(kind, *label);
             while cursor.local < all {
                 let (runs, end) = self.candidates_of(kind, *label, cursor.local..all, scan)?;
                 let (runs, next) = first_of(runs, most);
@@ -101,7 +101,8 @@ impl LakeView {
         scan: &Scan,
     ) -> Result<(Vec<Range<u64>>, u64)> {
         let further = scan.labels.as_ref().filter(|wanted| !wanted.contains(&label));
-        if further.is_none() && scan.filters.is_empty() {
+        let has_all = kind == ElementKind::Edge || self.lake.has_all_rows(label);
+        if further.is_none() && scan.filters.is_empty() && has_all {
             return Ok((std::iter::once(locals.clone()).collect(), locals.end));
         }
         let wanted = further.map_or(&[][..], |wanted| &wanted[..]);
@@ -137,7 +138,7 @@ impl Catalog for LakeView {
 
     fn statistics(&self) -> Result<Arc<Statistics>> {
         self.begin()?;
-        Ok(self.lake.statistics.clone())
+        Ok(self.lake.statistics(self.limits())?)
     }
 
     fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
@@ -193,7 +194,7 @@ impl GraphView for LakeView {
         if let Some(label) = visited.get(cursor.label).filter(|label| cursor.local == 0 && is_whole(label)) {
             cursor.label += 1;
             cursor.done = cursor.label == visited.len();
-            return Ok(self.lake.statistics.count(kind, *label));
+            return Ok(self.lake.statistics(self.limits())?.count(kind, *label));
         }
         match kind {
             ElementKind::Vertex if scan.filters.is_empty() => {
@@ -230,10 +231,12 @@ impl GraphView for LakeView {
 
     fn contain(&self, elements: Elements<'_>) -> Result<Vec<bool>> {
         self.begin()?;
-        Ok(match elements {
-            Elements::Vertices(vertices) => vertices.iter().map(|vertex| self.lake.is_there(*vertex)).collect(),
-            Elements::Edges(edges) => edges.iter().map(|edge| self.lake.has_edge(edge.id)).collect(),
-        })
+        let limits = self.limits();
+        let found: crate::error::Result<Vec<bool>> = match elements {
+            Elements::Vertices(vertices) => vertices.iter().map(|vertex| self.lake.is_there(*vertex, limits)).collect(),
+            Elements::Edges(edges) => edges.iter().map(|edge| self.lake.has_edge(edge.id, limits)).collect(),
+        };
+        Ok(found?)
     }
 
     fn all_further_labels(&self, vertices: &[VertexId], out: &mut Vec<Vec<LabelId>>) -> Result<()> {

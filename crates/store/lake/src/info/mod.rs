@@ -20,5 +20,5 @@ pub use edge::{AdjacentList, EdgeInfo, Order, Side};
 pub use graph::GraphInfo;
 pub use notes::Notes;
 pub use place::{Prefix, safe};
-pub use property::{FileType, Property, PropertyGroup};
+pub use property::{FileType, Property, PropertyGroup, quoted};
 pub use vertex::VertexInfo;

@@ -42,6 +42,19 @@ impl Table {
         Some(Bounds { rows: self.starts.windows(2).map(|pair| pair[0]..pair[1]).collect(), mins, maxes })
     }
 
+    /// The least and the greatest value of a column, as arrays of one value; `None` if the file does not say.
+    pub fn extremes(&self, column: usize) -> Option<(ArrayRef, ArrayRef)> {
+        let Bounds { mins, maxes, .. } = self.bounds(column)?;
+        let all: Vec<usize> = (0..mins.len()).filter(|at| mins.is_valid(*at) && maxes.is_valid(*at)).collect();
+        let value = |array: &ArrayRef, at: usize| mangrove_graph::column::value_at(array, at);
+        let by = |array: &ArrayRef, than: Comparison| {
+            all.iter()
+                .copied()
+                .reduce(|a, b| if than.test(&value(array, b), &value(array, a)) == Some(true) { b } else { a })
+        };
+        Some((mins.slice(by(&mins, Comparison::Lt)?, 1), maxes.slice(by(&maxes, Comparison::Gt)?, 1)))
+    }
+
     /// The rows of each page of a column of a row group.
     fn page_rows(&self, group: usize, leaf: usize) -> impl Iterator<Item = Range<u64>> {
         let (first, end, pages) = (self.starts[group], self.starts[group + 1], self.pages(group, leaf));

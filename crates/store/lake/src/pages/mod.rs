@@ -9,6 +9,7 @@ mod bounds;
 mod cache;
 mod caught;
 mod sparse;
+mod whole;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataPushDecoder};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataPushDecoder, RowGroupMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
 
 use crate::error::{LakeError, Result};
@@ -34,6 +35,7 @@ pub use cache::Cache;
 use cache::PageKey;
 use caught::caught;
 use sparse::Sparse;
+pub use whole::row_group;
 
 /// The most bytes of a footer that are read at once. Most footers are smaller.
 const FOOTER_BYTES: u64 = 64 << 10;
@@ -44,6 +46,15 @@ const FILE_ROWS_MAX: u64 = 1 << 26;
 const BATCH_ROWS: usize = 1 << 16;
 /// The most memory that the values of a page may take.
 const PAGE_BYTES_MAX: usize = 512 << 20;
+
+/// Whether to follow what the program that wrote a file noted about Arrow's types.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ArrowTypes {
+    /// Parquet's types decide: the format says which they are.
+    Ignored,
+    /// Durations, for one, are integers to Parquet.
+    Followed,
+}
 
 /// An open Parquet file.
 pub struct Table {
@@ -69,6 +80,7 @@ impl Table {
     pub fn open_all(
         files: &Files,
         paths: &[Arc<str>],
+        arrow_types: ArrowTypes,
         limits: Option<&ReadContext>,
         mut number: impl FnMut() -> u32,
     ) -> Result<Vec<Option<Self>>> {
@@ -78,7 +90,7 @@ impl Table {
             tables.push(match found {
                 Some((file, end)) => {
                     let (path, number) = (file.path.clone(), number());
-                    Some(caught(|| files.name(&path), || Self::parse(files, file, end, limits, number))?)
+                    Some(caught(|| files.name(&path), || Self::parse(files, (file, end), arrow_types, limits, number))?)
                 }
                 None => None,
             });
@@ -86,7 +98,13 @@ impl Table {
         Ok(tables)
     }
 
-    fn parse(files: &Files, file: OpenFile, end: bytes::Bytes, limits: Option<&ReadContext>, number: u32) -> Result<Self> {
+    fn parse(
+        files: &Files,
+        (file, end): (OpenFile, bytes::Bytes),
+        arrow_types: ArrowTypes,
+        limits: Option<&ReadContext>,
+        number: u32,
+    ) -> Result<Self> {
         let damaged = |error: ParquetError| LakeError::damaged(&files.name(&file.path), format!("no Parquet file: {error}"));
         let mut decoder = ParquetMetaDataPushDecoder::try_new(file.size)
             .map_err(damaged)?
@@ -107,7 +125,7 @@ impl Table {
                 }
             }
         };
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(arrow_types == ArrowTypes::Ignored);
         let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options).map_err(damaged)?;
         let mut starts = vec![0u64];
         for group in metadata.metadata().row_groups() {
@@ -158,6 +176,30 @@ impl Table {
 
     pub fn path(&self) -> &Arc<str> {
         &self.file.path
+    }
+
+    pub fn file(&self) -> &OpenFile {
+        &self.file
+    }
+
+    pub fn schema(&self) -> &arrow_schema::SchemaRef {
+        self.metadata.schema()
+    }
+
+    pub fn row_groups(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The rows of a row group, counted from the first row of the file.
+    pub fn rows_of(&self, group: usize) -> Range<u64> {
+        self.starts[group]..self.starts[group + 1]
+    }
+
+    /// How many rows lack a value in a column; `None` if the file does not say.
+    pub fn nulls(&self, column: usize) -> Option<u64> {
+        let leaf = self.leaf(column);
+        let of = |group: &RowGroupMetaData| group.column(leaf).statistics()?.null_count_opt();
+        self.metadata.metadata().row_groups().iter().map(of).sum()
     }
 
     /// The number of a column, and its type.

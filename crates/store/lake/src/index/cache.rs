@@ -1,0 +1,194 @@
+//! The directory of indexes.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use mangrove_segment::file::{Identity, SegmentFile, SegmentWriter};
+use uuid::Uuid;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::Part;
+use crate::error::{LakeError, Result};
+
+/// The most bytes that stay, unless somebody says otherwise.
+const BYTES_MAX: u64 = 10_000_000_000;
+const EXTENSION: &str = "index";
+/// A file that nobody has finished for so long is left over from a process that was killed.
+const UNFINISHED_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// Indexes by what they describe. Those used last stay.
+pub struct IndexCache {
+    /// `None` if there is no place for it; then indexes live as long as they are used.
+    root: Option<PathBuf>,
+    bytes_max: u64,
+}
+
+impl IndexCache {
+    pub fn new(root: Option<PathBuf>, bytes_max: Option<u64>) -> Self {
+        Self { root: root.or_else(usual_place), bytes_max: bytes_max.unwrap_or(BYTES_MAX) }
+    }
+
+    fn path(&self, description: &str) -> Option<PathBuf> {
+        let root = self.root.as_ref()?;
+        Some(root.join(format!("{:032x}.{EXTENSION}", xxh3_128(description.as_bytes()))))
+    }
+
+    /// The index that was made from what a description says. One that is damaged counts as missing.
+    pub fn open(&self, description: &str) -> Option<SegmentFile> {
+        let path = self.path(description)?;
+        let found = path.exists().then(|| SegmentFile::open(&path).ok()).flatten()?;
+        let is_it = found.get(Part::Description.key(0)).ok()? == Some(description.as_bytes());
+        if is_it {
+            // How long ago it was used decides what goes first. If that cannot be noted, it goes sooner.
+            let _ = File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        }
+        Some(found).filter(|_| is_it)
+    }
+
+    /// Makes an index. If the directory cannot be written, the index lives until it is dropped.
+    pub fn write(&self, description: &str, fill: impl FnOnce(&mut SegmentWriter) -> Result<()>) -> Result<SegmentFile> {
+        if let Some(path) = self.path(description)
+            && let Some(root) = self.root.as_ref().filter(|root| make_private(root).is_ok())
+        {
+            // Other processes may write the same index at the same time.
+            let own = root.join(format!("{}.{EXTENSION}", Uuid::new_v4().simple()));
+            let written = write_file(&own, description, fill);
+            let named = written.and_then(|()| std::fs::rename(&own, &path).map_err(failed(&path)));
+            if let Err(error) = named {
+                let _ = std::fs::remove_file(&own);
+                let _ = std::fs::remove_file(own.with_extension("unfinished"));
+                return Err(error);
+            }
+            self.make_room(root, &path);
+            return Ok(SegmentFile::open(&path)?);
+        }
+        let place = tempfile::tempdir().map_err(failed(&std::env::temp_dir()))?;
+        let path = place.path().join(format!("one.{EXTENSION}"));
+        write_file(&path, description, fill)?;
+        // The file stays readable while it is mapped.
+        Ok(SegmentFile::open(&path)?)
+    }
+
+    /// Removes the indexes that were not used for longest, until the others fit.
+    fn make_room(&self, root: &Path, newest: &Path) {
+        let mut found = files(root);
+        let mut bytes: u64 = found.iter().map(|(_, metadata)| metadata.len()).sum();
+        found.sort_by_key(|(_, metadata)| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH));
+        for (path, metadata) in found.iter().filter(|(path, _)| path != newest) {
+            let age = metadata.modified().ok().and_then(|time| time.elapsed().ok()).unwrap_or_default();
+            let is_index = path.extension().is_some_and(|extension| extension == EXTENSION);
+            let goes = if is_index { bytes > self.bytes_max } else { age > UNFINISHED_MAX };
+            if goes && std::fs::remove_file(path).is_ok() {
+                bytes -= metadata.len();
+            }
+        }
+    }
+}
+
+/// The files of the cache, with what the system knows of them.
+fn files(root: &Path) -> Vec<(PathBuf, Metadata)> {
+    let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
+    let ours =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION || extension == "unfinished");
+    let entries = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).filter(ours);
+    entries.filter_map(|path| std::fs::metadata(&path).ok().map(|metadata| (path, metadata))).collect()
+}
+
+fn write_file(path: &Path, description: &str, fill: impl FnOnce(&mut SegmentWriter) -> Result<()>) -> Result<()> {
+    let mut writer = SegmentWriter::create(path, Identity::default())?;
+    writer.put(Part::Description.key(0), description.as_bytes())?;
+    fill(&mut writer)?;
+    // Checksums find what a crash of the machine leaves, and such an index is made anew. So nothing waits for the disk.
+    Ok(writer.finish_unsynced()?)
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> LakeError {
+    let path = path.to_owned();
+    move |source| LakeError::Write { path, source }
+}
+
+/// Makes a directory that only its owner reads: indexes tell of the data.
+fn make_private(root: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(root)
+}
+
+/// The directory that `MANGROVE_CACHE` names, or else `mangrove` in the user's directory of caches.
+fn usual_place() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(given) = variable("MANGROVE_CACHE") {
+        return Some(given);
+    }
+    let caches = if cfg!(windows) {
+        variable("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        variable("HOME").map(|home| home.join("Library/Caches"))
+    } else {
+        variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")))
+    };
+    caches.map(|caches| caches.join("mangrove"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(cache: &IndexCache, description: &str, bytes: usize) -> SegmentFile {
+        cache.write(description, |writer| Ok(writer.put(Part::Count.key(0), &vec![7; bytes])?)).unwrap()
+    }
+
+    #[test]
+    fn an_index_is_found_by_what_it_describes() {
+        let place = tempfile::tempdir().unwrap();
+        let cache = IndexCache::new(Some(place.path().join("made/here")), None);
+        assert!(cache.open("a").is_none());
+        write(&cache, "a", 10);
+        let found = cache.open("a").unwrap();
+        assert_eq!(found.get(Part::Count.key(0)).unwrap(), Some(&[7; 10][..]));
+        assert!(cache.open("b").is_none());
+        let path = cache.path("a").unwrap();
+        std::fs::copy(&path, cache.path("b").unwrap()).unwrap();
+        assert!(cache.open("b").is_none(), "its description differs");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let end = bytes.len() - 60;
+        bytes[end] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        assert!(cache.open("a").is_none(), "it is damaged");
+        write(&cache, "a", 20);
+        assert!(cache.open("a").is_some());
+    }
+
+    #[test]
+    fn what_was_not_used_for_longest_goes_first() {
+        let place = tempfile::tempdir().unwrap();
+        let cache = IndexCache::new(Some(place.path().to_owned()), Some(40_000));
+        for description in ["a", "b", "c"] {
+            write(&cache, description, 10_000);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(cache.open("a").is_some(), "a is used again");
+        std::thread::sleep(Duration::from_millis(20));
+        let held = cache.open("b").unwrap();
+        cache.open("c").unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        cache.open("a").unwrap();
+        write(&cache, "d", 15_000);
+        assert!(cache.open("b").is_none() && cache.open("a").is_some() && cache.open("d").is_some());
+        assert_eq!(held.get(Part::Count.key(0)).unwrap().map(<[u8]>::len), Some(10_000), "who reads it may go on");
+    }
+
+    #[test]
+    fn without_a_directory_an_index_lives_as_long_as_it_is_used() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        std::fs::write(&file, "no directory").unwrap();
+        let cache = IndexCache::new(Some(file), None);
+        let index = write(&cache, "a", 10);
+        assert!(index.get(Part::Count.key(0)).unwrap().is_some() && cache.open("a").is_none());
+    }
+}

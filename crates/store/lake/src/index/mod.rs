@@ -1,0 +1,36 @@
+//! Indexes of edges: which edges each vertex has, where no file says so in that order.
+//!
+//! ```text
+//!   cache   a directory of indexes with a bound, shared by all processes of a user
+//!   ends    the rows of both ends of each edge, by its place
+//!   lists   the edges of each vertex, by one end
+//! ```
+//! An index is a segment file: compressed, mapped into memory, with checksums. It describes what it was made from, down to the
+//! version of each file, so that it is never used for other files.
+
+mod cache;
+mod ends;
+mod lists;
+mod parallel;
+
+pub use cache::IndexCache;
+pub use ends::{Ends, EndsIndex, NONE};
+pub use lists::ListsIndex;
+pub use parallel::in_parallel;
+
+use mangrove_segment::file::PartKey;
+
+/// What a part of an index holds.
+#[derive(Clone, Copy)]
+enum Part {
+    Description = 0,
+    Count = 1,
+    Ends = 2,
+    Lists = 3,
+}
+
+impl Part {
+    fn key(self, chunk: u64) -> PartKey {
+        PartKey { part: self as u8, kind: 0, label: 0, sub: 0, chunk }
+    }
+}
