@@ -94,7 +94,7 @@ FLOORS = {
     "crates/store/lake/src": ["casts error info", "files index", "pages", "graph write", "load propose", "lib"],
     "crates/store/lake/src/files": ["profile", "local store", "remote"],
     "crates/store/lake/src/info": ["place types", "notes property", "graph", "edge vertex"],
-    "crates/store/lake/src/index": ["parallel", "cache ends lists"],
+    "crates/store/lake/src/index": ["parallel", "cache ends ids lists"],
     "crates/store/lake/src/pages": ["bounds cache caught sparse", "whole"],
     "crates/store/lake/src/graph": [
         "counts lazy rows tables",

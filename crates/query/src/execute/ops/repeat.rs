@@ -39,6 +39,8 @@ pub struct RepeatOp {
     /// The memory of the next frontier.
     held: Held,
     ready: VecDeque<Batch>,
+    /// How often the ready ones have waited for others.
+    waited: usize,
     scopes: usize,
     begun: bool,
 }
@@ -63,6 +65,7 @@ impl RepeatOp {
             next_frontier: Vec::new(),
             held: Held::default(),
             ready: VecDeque::new(),
+            waited: 0,
             scopes: 1,
             begun: false,
         }
@@ -164,12 +167,38 @@ impl RepeatOp {
     }
 }
 
+impl RepeatOp {
+    /// Whether traversers that are ready wait for those of further rounds. If the graph is far away, later steps then ask for all of
+    /// them at once. But they do not wait for a frontier that grows, or for many rounds: somebody may want only a few.
+    fn gathers(&self, cx: &Context<'_, '_>) -> bool {
+        let distance = cx.view().distance();
+        let rows = |batches: &mut dyn Iterator<Item = &Batch>| batches.map(Batch::len).sum::<usize>();
+        !distance.round_trip.is_zero()
+            && self.waited < ROUNDS_MAX
+            && (self.start.is_some() || !self.next_frontier.is_empty())
+            && rows(&mut self.ready.iter()) < distance.rows_min
+            && rows(&mut self.next_frontier.iter()) <= distance.rows_min
+    }
+
+    /// The next traversers that leave; all that are ready, if they have waited for each other.
+    fn leaving(&mut self) -> Option<Batch> {
+        match std::mem::take(&mut self.waited) {
+            0 => self.ready.pop_front(),
+            _ => Some(Batch::joined(self.ready.drain(..).collect())),
+        }
+    }
+}
+
+/// The most rounds that ready traversers wait for.
+const ROUNDS_MAX: usize = 16;
+
 impl Op for RepeatOp {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         loop {
-            if let Some(batch) = self.ready.pop_front() {
-                return Ok(Some(batch));
+            if !self.ready.is_empty() && !self.gathers(cx) {
+                return Ok(self.leaving());
             }
+            self.waited += usize::from(!self.ready.is_empty());
             cx.check()?;
             if self.start.is_some() {
                 self.go_on(cx)?;
@@ -185,6 +214,7 @@ impl Op for RepeatOp {
         self.next_frontier.clear();
         self.held.clear();
         self.ready.clear();
+        self.waited = 0;
         self.scopes = scopes;
         self.begun = false;
     }

@@ -233,10 +233,7 @@ impl Lake {
 
     /// What an index of these edges is made from.
     pub(super) fn describe_tables(&self, of: &EdgeType, tables: &TableOfEdges) -> Result<String> {
-        let files = |paths: &[Arc<str>]| -> Result<String> {
-            let opened = self.tables.at(paths, None)?;
-            Ok(format!("{:?}", opened.iter().map(|table| table.file()).collect::<Vec<_>>()))
-        };
+        let files = |paths: &[Arc<str>]| self.describe_files(paths, None);
         let tests = |filters: &Filters| format!("{:?}", filters.tests);
         let mut text = format!("edges of tables, 1\n{}\n{}\n", self.tables.files.name(""), files(&tables.files)?);
         text += &format!("{:?} {}\n", tables.missing, tests(&tables.filters));

@@ -12,25 +12,28 @@ use super::columns::What;
 use super::lazy::Lazy;
 use super::{Lake, Layout, VertexType};
 use crate::error::Result;
+use crate::index::IdsIndex;
 
-/// The local id of each element of a label that has an id of its own.
+/// The local id of each edge of a label that has an id of its own.
 pub type ById = HashMap<ExternalId, u64>;
 
-/// Filled when an element of the label is first looked up.
+/// Filled when an edge of the label is first looked up.
 pub type LazyIds = Lazy<ById>;
 
 /// More ids than this are looked up among all.
 const IDS_MAX: usize = 64;
 /// More vertices than this are not looked at for a few ids.
 const ROWS_MAX: u64 = 1 << 14;
-/// Elements whose ids are read at a time.
+/// Of smaller tables far away, all ids are read at once.
+const FAR_ROWS_MAX: u64 = 1 << 20;
+/// Edges whose ids are read at a time.
 const AT_ONCE: u64 = 1 << 16;
 
 impl Lake {
     /// The vertices with these ids, of one label or of any.
     ///
     /// A few ids are looked up in the pages whose bounds they lie between. If these are many, because ids are in no order, the first
-    /// such look-up in a label reads all its ids and keeps them.
+    /// such look-up in a label reads all its ids and makes an index of them.
     pub(super) fn find_vertices(
         &self,
         label: Option<LabelId>,
@@ -57,16 +60,17 @@ impl Lake {
         if of.columns.id.is_none() {
             return ids.iter().map(generated).collect();
         }
-        let in_pages = match of.by_id.known() {
-            None => self.find_in_pages(label, of, ids, limits)?,
-            Some(_) => None,
-        };
-        let mut found = match in_pages {
-            Some(found) => found,
-            None => {
-                let known = self.by_id(ElementKind::Vertex, label, &of.by_id, limits)?;
-                ids.iter().map(|id| known.get(id).map(|local| VertexId::new(label, 0, *local))).collect()
-            }
+        // Far away, all ids of a small table take hardly longer than one page, and later look-ups take no time.
+        let is_worth_it = self.is_far() && of.rows.count() <= FAR_ROWS_MAX;
+        let mut found = match self.ids_index(of, !is_worth_it, limits)? {
+            Some(index) => self.find_in_index(label, &index, ids, limits)?,
+            None => match self.find_in_pages(label, of, ids, limits)? {
+                Some(found) => found,
+                None => match self.ids_index(of, false, limits)? {
+                    Some(index) => self.find_in_index(label, &index, ids, limits)?,
+                    None => vec![None; ids.len()],
+                },
+            },
         };
         // Vertices whose files give them no id have generated ones.
         for (found, id) in found.iter_mut().zip(ids).filter(|(found, _)| found.is_none()) {
@@ -75,6 +79,35 @@ impl Lake {
             {
                 *found = Some(vertex);
             }
+        }
+        Ok(found)
+    }
+
+    /// The vertices with these ids. Reads the ids of those that may have one, if the index is not sure.
+    fn find_in_index(
+        &self,
+        label: LabelId,
+        index: &IdsIndex,
+        ids: &[ExternalId],
+        limits: Option<&ReadContext>,
+    ) -> Result<Vec<Option<VertexId>>> {
+        let candidates = ids.iter().map(|id| index.find(id)).collect::<Result<Vec<_>>>()?;
+        let vertex = |row: &u64| VertexId::new(label, 0, *row);
+        let unsure = candidates.iter().filter(|of| !of.is_sure);
+        let unsure: Vec<VertexId> = unsure.flat_map(|of| of.rows.iter().map(vertex)).collect();
+        let theirs = self.ids(Elements::Vertices(&unsure), limits)?;
+        let mut at = 0;
+        let mut found = Vec::with_capacity(ids.len());
+        for (id, of) in ids.iter().zip(&candidates) {
+            if of.is_sure {
+                found.push(of.rows.first().map(vertex));
+                continue;
+            }
+            let here = at..at + of.rows.len();
+            at = here.end;
+            let has_it =
+                |row: &usize| theirs.cell(*row).values().next().and_then(ExternalId::from_value).as_ref() == Some(id);
+            found.push(here.clone().find(has_it).map(|row| unsure[row]));
         }
         Ok(found)
     }
@@ -123,7 +156,7 @@ impl Lake {
             let label = LabelId(label as u16);
             let is_asked = found.iter().any(Option::is_none);
             if is_asked && self.edges.iter().any(|of| of.label == label && of.columns.id.is_some()) {
-                let known = self.by_id(ElementKind::Edge, label, by_id, limits)?;
+                let known = self.edges_by_id(label, by_id, limits)?;
                 for (found, id) in found.iter_mut().zip(ids).filter(|(found, _)| found.is_none()) {
                     *found = known.get(id).map(|local| EdgeId::new(label, 0, *local));
                 }
@@ -137,35 +170,23 @@ impl Lake {
         found.into_iter().map(edge).collect()
     }
 
-    /// The ids of a label, read once.
-    fn by_id(&self, kind: ElementKind, label: LabelId, kept: &LazyIds, limits: Option<&ReadContext>) -> Result<Arc<ById>> {
-        kept.get(|| self.read_ids(kind, label, limits))
-    }
-
-    fn read_ids(&self, kind: ElementKind, label: LabelId, limits: Option<&ReadContext>) -> Result<ById> {
-        let count = self.rows(kind, label);
-        let mut all = ById::new();
-        for first in (0..count).step_by(AT_ONCE as usize) {
-            let locals = first..count.min(first + AT_ONCE);
-            let ids = match kind {
-                ElementKind::Vertex => {
-                    let vertices: Vec<VertexId> = locals.map(|local| VertexId::new(label, 0, local)).collect();
-                    self.ids(Elements::Vertices(&vertices), limits)?
-                }
-                ElementKind::Edge => {
-                    let edge =
-                        |local| EdgeRef { id: EdgeId::new(label, 0, local), source: VertexId(0), target: VertexId(0) };
-                    self.ids(Elements::Edges(&locals.map(edge).collect::<Vec<_>>()), limits)?
-                }
-            };
-            for (row, local) in (first..).enumerate().take(ids.len()) {
-                let is_there = kind == ElementKind::Edge || self.is_there(VertexId::new(label, 0, local), limits)?;
-                if let Some(id) = ids.cell(row).values().next().and_then(ExternalId::from_value).filter(|_| is_there) {
-                    all.entry(id).or_insert(local);
+    /// The edges of a label that have ids of their own, read once.
+    fn edges_by_id(&self, label: LabelId, kept: &LazyIds, limits: Option<&ReadContext>) -> Result<Arc<ById>> {
+        kept.get(|| {
+            let count = self.rows(ElementKind::Edge, label);
+            let mut all = ById::new();
+            for first in (0..count).step_by(AT_ONCE as usize) {
+                let edge = |local| EdgeRef { id: EdgeId::new(label, 0, local), source: VertexId(0), target: VertexId(0) };
+                let edges: Vec<EdgeRef> = (first..count.min(first + AT_ONCE)).map(edge).collect();
+                let ids = self.ids(Elements::Edges(&edges), limits)?;
+                for (row, local) in (first..).enumerate().take(ids.len()) {
+                    if let Some(id) = ids.cell(row).values().next().and_then(ExternalId::from_value) {
+                        all.entry(id).or_insert(local);
+                    }
                 }
             }
-        }
-        Ok(all)
+            Ok(all)
+        })
     }
 
     /// The ids of elements: of vertices always, of edges those that users gave.

@@ -30,6 +30,7 @@ mod view;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{ElementKind, KeyId, LabelId, LabelSchema, ReadContext, Schema, Statistics};
@@ -37,12 +38,13 @@ use mangrove_ingest::YamlReader;
 
 use crate::error::{LakeError, Result};
 use crate::files::{Files, OpenFile};
-use crate::index::IndexCache;
+use crate::index::{IdsIndex, IndexCache};
 use crate::info::{EdgeInfo, Prefix, Side, VertexInfo};
 use columns::Columns;
 use ends::TableOfEdges;
 use find::LazyIds;
 use labels::Chunks;
+use lazy::Lazy;
 use rows::Rows;
 use selected::Filters;
 use sorted::LazyLists;
@@ -97,8 +99,10 @@ struct VertexType {
     chunks: Chunks,
     /// Which rows are vertices.
     filters: Filters,
-    /// Filled when a vertex is first looked up by its id.
-    by_id: LazyIds,
+    /// Made when a vertex is first looked up by its id.
+    by_id: Lazy<IdsIndex>,
+    /// No index of ids was there when one was looked for.
+    has_no_ids: AtomicBool,
 }
 
 enum VertexFiles {
@@ -403,7 +407,7 @@ impl Lake {
 
 impl VertexType {
     fn new(rows: Rows, files: VertexFiles, columns: Columns) -> Self {
-        let (labels, chunks, filters, by_id) = Default::default();
-        Self { rows, files, columns, labels, chunks, filters, by_id }
+        let (labels, chunks, filters, by_id, has_no_ids) = Default::default();
+        Self { rows, files, columns, labels, chunks, filters, by_id, has_no_ids }
     }
 }

@@ -1,6 +1,7 @@
 //! Finds the rows of vertices by their ids, for all edges of a type.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -14,7 +15,7 @@ use super::columns::Column;
 use super::labels::Flags;
 use super::{Lake, VertexType};
 use crate::error::{LakeError, Result};
-use crate::index::{NONE, in_parallel};
+use crate::index::{IdsIndex, NONE, in_parallel};
 use crate::pages::{self, Table};
 
 /// The row of each vertex of a label, by its id.
@@ -63,23 +64,88 @@ impl Lake {
     /// The row of each vertex of a type, by its id. Fails if two have the same one. O(vertices), on all cores.
     pub(super) fn rows_by_id(&self, of: &VertexType, limits: Option<&ReadContext>) -> Result<RowsById> {
         let Some(column) = &of.columns.id else { return Ok(RowsById::Any(HashMap::new())) };
+        let pieces = self.read_ids(of, column, limits)?;
+        let built = match pieces.iter().all(Piece::are_integers) {
+            true => integers(&pieces),
+            false => any(&pieces),
+        };
+        built.map_err(|clash| self.clash(column, &pieces, clash))
+    }
+
+    /// The index of the ids of a type. The first call reads them all, unless an index is there. `if_there` makes none.
+    pub(super) fn ids_index(
+        &self,
+        of: &VertexType,
+        if_there: bool,
+        limits: Option<&ReadContext>,
+    ) -> Result<Option<Arc<IdsIndex>>> {
+        let Some(column) = &of.columns.id else { return Ok(None) };
+        if let Some(known) = of.by_id.known() {
+            return Ok(Some(known));
+        }
+        let is_missing = |of: &VertexType| of.has_no_ids.load(Ordering::Relaxed);
+        if if_there && is_missing(of) {
+            return Ok(None);
+        }
         let files: Vec<Arc<str>> = (0..of.rows.chunks()).map(|chunk| of.file(column.group, chunk)).collect();
-        let pieces = self.pieces(&files, limits)?;
-        let read = in_parallel(pieces.len(), limits, |at, limits| {
-            let (table, group, _) = &pieces[at];
+        let description = format!(
+            "ids, 1\n{}\n{column:?} {:?}\n{}",
+            self.tables.files.name(""),
+            of.filters.tests,
+            self.describe_files(&files, limits)?
+        );
+        if let Some(found) = self.indexes.open(&description).and_then(IdsIndex::parse) {
+            return of.by_id.get(|| Ok(found)).map(Some);
+        }
+        if if_there {
+            of.has_no_ids.store(true, Ordering::Relaxed);
+            return Ok(None);
+        }
+        let made = of.by_id.get(|| {
+            let pieces = self.read_ids(of, column, limits)?;
+            let file = match pieces.iter().all(Piece::are_integers) {
+                true => self.indexes.write(&description, |writer| {
+                    let ids = pieces.iter().flat_map(Piece::integers).filter_map(|(id, row)| Some((id?, row)));
+                    IdsIndex::write_integers(writer, ids.collect(), limits)
+                })?,
+                false => self.indexes.write(&description, |writer| {
+                    let id = |piece: &Piece, at: usize| ExternalId::from_value(&value_at(&piece.array, at));
+                    let ids = pieces
+                        .iter()
+                        .flat_map(|piece| piece.rows().filter_map(move |(at, row)| Some((id(piece, at)?, row))));
+                    IdsIndex::write_hashes(writer, ids, limits)
+                })?,
+            };
+            IdsIndex::parse(file).ok_or_else(|| LakeError::Unsupported("an index could not be read back".into()))
+        });
+        made.map(Some)
+    }
+
+    /// The ids of a type, by row group.
+    fn read_ids(&self, of: &VertexType, column: &Column, limits: Option<&ReadContext>) -> Result<Vec<Piece>> {
+        let files: Vec<Arc<str>> = (0..of.rows.chunks()).map(|chunk| of.file(column.group, chunk)).collect();
+        if of.rows.count() >= u64::from(NONE) {
+            return Err(LakeError::Unsupported(format!("a table with more than {NONE} rows cannot be indexed")));
+        }
+        let groups = self.pieces(&files, limits)?;
+        let read = in_parallel(groups.len(), limits, |at, limits| {
+            let (table, group, _) = &groups[at];
             Ok(self.column_of_group(table, *group, &[column], limits)?.pop())
         })?;
-        let mut arrays = Vec::with_capacity(read.len());
-        for ((table, group, file), array) in pieces.iter().zip(read) {
-            let first = of.rows.locals(*file as u64).start + table.rows_of(*group).start;
-            let kept = self.selected_vertices(of, *file as u64, limits)?;
-            arrays.extend(array.map(|array| Piece { table, first, in_file: table.rows_of(*group).start, array, kept }));
+        let mut pieces = Vec::with_capacity(read.len());
+        for ((table, group, file), array) in groups.into_iter().zip(read) {
+            let in_file = table.rows_of(group).start;
+            let first = of.rows.locals(file as u64).start + in_file;
+            let kept = self.selected_vertices(of, file as u64, limits)?;
+            pieces.extend(array.map(|array| Piece { table, first, in_file, array, kept }));
         }
-        let built = match arrays.iter().all(|piece| piece.array.as_primitive_opt::<Int64Type>().is_some()) {
-            true => integers(&arrays),
-            false => any(&arrays),
-        };
-        built.map_err(|clash| self.clash(column, &arrays, clash))
+        Ok(pieces)
+    }
+
+    /// Files with their versions.
+    pub(super) fn describe_files(&self, paths: &[Arc<str>], limits: Option<&ReadContext>) -> Result<String> {
+        let opened = self.tables.at(paths, limits)?;
+        Ok(format!("{:?}", opened.iter().map(|table| table.file()).collect::<Vec<_>>()))
     }
 
     /// The row groups of files, with the number of the file.
@@ -114,7 +180,7 @@ impl Lake {
         table.column(&column.name).map(|(at, _)| at).ok_or_else(missing)
     }
 
-    fn clash(&self, column: &Column, pieces: &[Piece<'_>], clash: Clash) -> LakeError {
+    fn clash(&self, column: &Column, pieces: &[Piece], clash: Clash) -> LakeError {
         let place = |row: u32| {
             let at = pieces.partition_point(|piece| piece.first <= u64::from(row)).saturating_sub(1);
             let piece = &pieces[at];
@@ -136,8 +202,8 @@ impl Lake {
 }
 
 /// Ids of some rows.
-struct Piece<'t> {
-    table: &'t Table,
+struct Piece {
+    table: Arc<Table>,
     /// The row of the type that the first id belongs to.
     first: u64,
     /// The row of the file.
@@ -147,7 +213,18 @@ struct Piece<'t> {
     kept: Option<Arc<Flags>>,
 }
 
-impl Piece<'_> {
+impl Piece {
+    fn are_integers(&self) -> bool {
+        self.array.as_primitive_opt::<Int64Type>().is_some()
+    }
+
+    /// The ids of the rows that are vertices, if they are integers.
+    fn integers(&self) -> impl Iterator<Item = (Option<i64>, u32)> {
+        let ids = self.array.as_primitive_opt::<Int64Type>();
+        let id = move |at: usize| ids.filter(|ids| ids.is_valid(at)).map(|ids| ids.value(at));
+        self.rows().map(move |(at, row)| (id(at), row))
+    }
+
     /// The rows that are vertices: the position here, and the row of the type.
     fn rows(&self) -> impl Iterator<Item = (usize, u32)> {
         let is_kept = |at: &usize| self.kept.as_ref().is_none_or(|kept| kept.has((self.in_file as usize) + at));
@@ -161,13 +238,8 @@ struct Clash {
     earlier: Option<(String, u32)>,
 }
 
-fn integers(pieces: &[Piece<'_>]) -> Result<RowsById, Clash> {
-    let ids = || {
-        pieces.iter().flat_map(|piece| {
-            let ids = piece.array.as_primitive::<Int64Type>();
-            piece.rows().map(move |(at, row)| (ids.is_valid(at).then(|| ids.value(at)), row))
-        })
-    };
+fn integers(pieces: &[Piece]) -> Result<RowsById, Clash> {
+    let ids = || pieces.iter().flat_map(Piece::integers);
     let (mut least, mut most, mut count) = (i64::MAX, i64::MIN, 0u64);
     for (id, row) in ids() {
         let id = id.ok_or(Clash { row, earlier: None })?;
@@ -195,7 +267,7 @@ fn integers(pieces: &[Piece<'_>]) -> Result<RowsById, Clash> {
     Ok(RowsById::Integers(rows))
 }
 
-fn any(pieces: &[Piece<'_>]) -> Result<RowsById, Clash> {
+fn any(pieces: &[Piece]) -> Result<RowsById, Clash> {
     let mut rows = HashMap::new();
     for piece in pieces {
         for (at, row) in piece.rows() {

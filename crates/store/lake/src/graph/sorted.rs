@@ -92,15 +92,14 @@ impl Lake {
     }
 
     fn describe_list(&self, of: &EdgeType, lists: &Lists) -> Result<String> {
-        let paths: Vec<_> = (lists.first.files(lists.info.chunk_size)).collect();
-        let tables = self.tables.at(&paths, None)?;
-        let files: Vec<_> = tables.iter().map(|table| table.file()).collect();
+        let paths: Vec<_> = lists.first.files(lists.info.chunk_size).collect();
         Ok(format!(
-            "edges of a list, 1\n{}\n{:?} {:?} {:?}\n{files:?}",
+            "edges of a list, 1\n{}\n{:?} {:?} {:?}\n{}",
             self.tables.files.name(""),
             lists.first.order,
             of.ends,
-            lists.first.starts
+            lists.first.starts,
+            self.describe_files(&paths, None)?
         ))
     }
 }
