@@ -13,6 +13,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from stores import s3, server, uploaded
 
 import mangrovedb as mg
 
@@ -440,3 +441,53 @@ def test_tables_are_exported_and_opened_beside_each_other():
     for query in QUESTIONS:
         ordered = lambda rows: sorted(map(repr, rows[0])) if rows and isinstance(rows[0], list) else rows
         assert ordered(ask(lake, query)) == ordered(ask(again, query)), query
+
+
+def test_a_web_server_and_a_local_mapping(tmp_path, server):
+    address, handler = server
+    os.mkdir("tables")
+    os.chdir("tables")
+    files()
+    os.chdir("..")
+    local, far = mg.open_lake("tables/map.yml"), mg.open_lake(f"{address}/tables/map.yml")
+    assert_same(local, far)
+    with open("far.yml", "w") as out:
+        out.write(f"root: {address}/tables\n" + MAPPING)
+    lake = mg.open_lake("far.yml")
+    assert_same(local, lake)
+    handler.log.clear()
+    assert_same(local, lake)
+    assert not handler.log, "all pages are in memory"
+    # The lists of edges and the ids are on this machine now: what is left are the pages of names.
+    again = mg.open_lake("far.yml")
+    handler.log.clear()
+    assert ask(again, "g.V().has('person', 'id', 3).in('knows').values('name')") == ["Ann", "Ben"]
+    assert len(handler.log) == 1
+    handler.failing = True
+    with pytest.raises(mg.QueryError, match=r"person\.parquet: the store of files does not answer.*503"):
+        again.query("g.V().hasLabel('person').values('born')", timeout=60).to_list()
+
+
+def test_an_s3_store_holds_tables(tmp_path, s3):
+    for part in range(3):
+        write(f"shop/customer/part-{part}.parquet", {"id": [part], "name": [f"c{part}"]})
+    write("shop/orders.parquet", {"id": [7, 8], "customer_id": [2, 0]})
+    uploaded(s3, tmp_path / "shop", "some/shop")
+    text = mg.propose_mapping("s3://graphs/some/shop")
+    assert text.splitlines()[1] == "root: \"s3://graphs/some/shop\""
+    with open("map.yml", "w") as out:
+        out.write(text)
+    lake = mg.open_lake("map.yml")
+    assert ask(lake, "g.V().has('orders', 'id', 7).out('customer').values('name')") == ["c2"]
+    assert lake.stats()["disk_bytes"] == sum(f.stat().st_size for f in (tmp_path / "shop").rglob("*") if f.is_file())
+    write("shop/customer/part-3.parquet", {"id": [3], "name": ["c3"]})
+    uploaded(s3, tmp_path / "shop/customer", "some/shop/customer")
+    changes = lake.refresh()
+    assert changes["added"] == ["s3://graphs/some/shop/customer/part-3.parquet"] and changes["removed"] == []
+    assert ask(lake, "g.V().hasLabel('customer').count()") == [4]
+    s3.upload_file(str(tmp_path / "map.yml"), "graphs", "some/shop/map.yml")
+    assert ask(mg.open_lake("s3://graphs/some/shop/map.yml"), "g.V().has('orders', 'id', 8).out().values('name')") == ["c0"]
+    s3.delete_object(Bucket="graphs", Key="some/shop/orders.parquet")
+    with pytest.raises(mg.MangroveError, match=r"s3://graphs/some/shop/orders\.parquet: there is no such file"):
+        lake.refresh()
+    assert ask(lake, "g.V().hasLabel('customer').count()") == [4], "it goes on as it was"

@@ -4,13 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mangrove_graph::{
-    Adjacency, Catalog, Comparison, Direction, ElementKind, Elements, Filter, GraphView, GraphWrite, Hop, Predicate, Scan,
-    ScanCursor, VertexId, Wants,
+    Adjacency, Catalog, Comparison, Direction, ElementId, ElementKind, Elements, Filter, GraphView, GraphWrite, Hop,
+    IdSpace, Predicate, Scan, ScanCursor, VertexId, Wants,
 };
-use mangrove_ingest::Quiet;
+use mangrove_ingest::{ExportFormat, Quiet};
 use mangrove_lake::{GraphArOptions, Lake, LakeOptions, LakeView, export};
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::{Oracle, compare};
+
+mod made;
+
+use made::{edges, set, vertices};
 
 /// How many files are damaged. `MANGROVE_DAMAGES` changes it.
 const ROUNDS: u64 = 400;
@@ -26,8 +30,9 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Reads all that there is to read.
-fn read_all(file: &Path) -> Result<(), String> {
-    let lake = Lake::open(file.to_str().unwrap(), &LakeOptions::default()).map_err(|e| e.to_string())?;
+fn read_all(file: &Path, cache: &Path) -> Result<(), String> {
+    let options = LakeOptions { cache: Some(cache.to_owned()), cache_bytes_max: Some(20_000) };
+    let lake = Lake::open(file.to_str().unwrap(), &options).map_err(|e| e.to_string())?;
     let (problems, view) = (lake.check(), LakeView::new(lake.into(), None));
     let read = || -> mangrove_graph::Result<()> {
         for kind in ElementKind::ALL {
@@ -90,6 +95,29 @@ fn damaged(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
+/// Damages one of these files at a time. Returns in how many of the rounds the damage was an error.
+fn damage_each(file: &Path, cache: &Path, victims: &dyn Fn() -> Vec<PathBuf>) -> (u64, u64) {
+    read_all(file, cache).unwrap();
+    let rounds = std::env::var("MANGROVE_DAMAGES").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS);
+    let mut random = Random::new(7);
+    let mut noticed = 0;
+    for round in 0..rounds {
+        let all = victims();
+        let victim = &all[random.below(all.len() as u64) as usize];
+        let (bytes, modified) = (fs::read(victim).unwrap(), fs::metadata(victim).unwrap().modified().unwrap());
+        let changed = damaged(&bytes, &mut random);
+        fs::write(victim, &changed).unwrap();
+        let outcome = std::panic::catch_unwind(|| read_all(file, cache));
+        let Ok(outcome) = outcome else { panic!("round {round}: {} makes a panic", victim.display()) };
+        noticed += u64::from(outcome.is_err());
+        // As if nothing had happened: the indexes fit again.
+        fs::write(victim, &bytes).unwrap();
+        fs::File::options().append(true).open(victim).unwrap().set_modified(modified).unwrap();
+    }
+    read_all(file, cache).unwrap();
+    (noticed, rounds)
+}
+
 #[test]
 fn any_damage_is_an_error_or_changes_nothing_that_is_read() {
     let home = tempfile::tempdir().unwrap();
@@ -100,21 +128,23 @@ fn any_damage_is_an_error_or_changes_nothing_that_is_read() {
     graph.set_further_labels(first, &[young]).unwrap();
     let options = GraphArOptions { vertex_chunk: 3, edge_chunk: 2, is_lossy: false };
     let file = at.join(export(&graph, &at, &options, &mut Quiet).unwrap().graph_file);
-    read_all(&file).unwrap();
-    let all = files(&at);
-    let rounds = std::env::var("MANGROVE_DAMAGES").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS);
-    let mut random = Random::new(7);
-    let mut noticed = 0;
-    for round in 0..rounds {
-        let victim = &all[random.below(all.len() as u64) as usize];
-        let bytes = fs::read(victim).unwrap();
-        let changed = damaged(&bytes, &mut random);
-        fs::write(victim, &changed).unwrap();
-        let outcome = std::panic::catch_unwind(|| read_all(&file));
-        let Ok(outcome) = outcome else { panic!("round {round}: {} makes a panic", victim.display()) };
-        noticed += u64::from(outcome.is_err());
-        fs::write(victim, &bytes).unwrap();
-    }
-    read_all(&file).unwrap();
+    let (noticed, rounds) = damage_each(&file, &home.path().join("indexes"), &|| files(&at));
     assert!(noticed > rounds / 2, "{noticed} of {rounds}");
+}
+
+/// The mapping, its tables, and the indexes of their edges. A damaged index is made anew, which is no error.
+#[test]
+fn any_damage_to_tables_is_an_error_or_changes_nothing_that_is_read() {
+    let home = tempfile::tempdir().unwrap();
+    let (at, cache) = (home.path().join("graph"), home.path().join("indexes"));
+    let mut graph = Oracle::new(IdSpace::Label);
+    let people = vertices(&mut graph, "person", 0..30);
+    let ends: Vec<_> = (0..30).map(|at| (people[at], people[at * 7 % 30])).collect();
+    for (age, person) in people.iter().enumerate() {
+        set(&mut graph, ElementId::Vertex(*person), "age", age as i64 * 3);
+    }
+    edges(&mut graph, "knows", ends);
+    mangrove_ingest::export(&graph, &at, ExportFormat::Parquet, &mut Quiet).unwrap();
+    let (noticed, rounds) = damage_each(&at.join("mangrove.yaml"), &cache, &|| [files(&at), files(&cache)].concat());
+    assert!(noticed > rounds / 10, "{noticed} of {rounds}");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mangrove_graph::{DateTime, ElementId, ElementKind, GraphWrite, IdSpace, NewEdge, Value};
 use mangrove_ingest::{ExportFormat, Quiet};
 use mangrove_lake::{GraphArOptions, Lake, LakeOptions, LakeView};
-use mangrove_testkit::{Oracle, compare, graphs};
+use mangrove_testkit::{Oracle, compare};
 
 mod made;
 
@@ -86,16 +86,7 @@ fn every_type_of_value_survives() {
 
 #[test]
 fn parallel_edges_loops_and_lonely_vertices_survive() {
-    let mut graph = Oracle::new(IdSpace::Label);
-    let people = vertices(&mut graph, "person", 0..40);
-    let places = vertices(&mut graph, "place", 100..103);
-    let several = [(3, 5), (3, 5), (3, 4), (5, 3), (3, 5), (7, 7), (7, 7), (20, 0), (0, 20), (39, 38), (39, 38)];
-    for (n, edge) in edges(&mut graph, "knows", several.map(|(a, b)| (people[a], people[b]))).into_iter().enumerate() {
-        set(&mut graph, ElementId::Edge(edge), "n", n as i64);
-    }
-    edges(&mut graph, "knows", [(places[0], people[0]), (people[0], places[1]), (places[2], places[2])]);
-    edges(&mut graph, "lives in", people.iter().map(|person| (*person, places[1])).collect::<Vec<_>>());
-    assert_survives(&graph);
+    assert_survives(&made::tangled(IdSpace::Label).0);
 }
 
 #[test]
@@ -120,11 +111,5 @@ fn ids_survive_whatever_they_are() {
 
 #[test]
 fn a_larger_graph_survives() {
-    let mut graph = Oracle::new(IdSpace::Label);
-    let people = vertices(&mut graph, "person", 0..512);
-    let ends: Vec<_> = graphs::rmat(9, 4096, 7).into_iter().map(|(s, t)| (people[s as usize], people[t as usize])).collect();
-    for (n, edge) in edges(&mut graph, "knows", ends).into_iter().enumerate() {
-        set(&mut graph, ElementId::Edge(edge), "weight", n as f64 / 4.0);
-    }
-    assert_survives(&graph);
+    assert_survives(&made::large(IdSpace::Label));
 }

@@ -16,10 +16,15 @@ fn small() -> GraphArOptions {
     GraphArOptions { vertex_chunk: 7, edge_chunk: 5, is_lossy: false }
 }
 
+/// Indexes stay below the directory of the graph.
+fn indexes_beside(at: &Path) -> LakeOptions {
+    LakeOptions { cache: Some(at.join("indexes")), cache_bytes_max: None }
+}
+
 fn written(graph: &Oracle, at: &Path, options: &GraphArOptions) -> LakeView {
     let report = export(graph, at, options, &mut Quiet).unwrap();
     let file = at.join(&report.graph_file);
-    LakeView::new(Lake::open(file.to_str().unwrap(), &LakeOptions::default()).unwrap().into(), None)
+    LakeView::new(Lake::open(file.to_str().unwrap(), &indexes_beside(at)).unwrap().into(), None)
 }
 
 fn assert_survives(graph: &Oracle, options: &GraphArOptions) {
@@ -106,15 +111,7 @@ fn further_labels_survive() {
 
 #[test]
 fn parallel_edges_loops_and_lonely_vertices_survive() {
-    let mut graph = Oracle::new(IdSpace::Graph);
-    let people = vertices(&mut graph, "person", 0..40);
-    let places = vertices(&mut graph, "place", 100..103);
-    let several = [(3, 5), (3, 5), (3, 4), (5, 3), (3, 5), (7, 7), (7, 7), (20, 0), (0, 20), (39, 38), (39, 38)];
-    for (n, edge) in edges(&mut graph, "knows", several.map(|(a, b)| (people[a], people[b]))).into_iter().enumerate() {
-        set(&mut graph, ElementId::Edge(edge), "n", n as i64);
-    }
-    edges(&mut graph, "knows", [(places[0], people[0]), (people[0], places[1]), (places[2], places[2])]);
-    edges(&mut graph, "lives in", people.iter().map(|person| (*person, places[1])).collect::<Vec<_>>());
+    let (mut graph, people) = made::tangled(IdSpace::Graph);
     graph.remove_vertices(&[people[10], people[0]]).unwrap();
     assert_survives(&graph, &small());
     assert_survives(&graph, &GraphArOptions::default());
@@ -163,13 +160,7 @@ fn the_key_of_a_label_is_its_primary_property() {
 
 #[test]
 fn a_larger_graph_survives() {
-    let mut graph = Oracle::new(IdSpace::Graph);
-    let people = vertices(&mut graph, "person", 0..512);
-    let ends: Vec<_> = graphs::rmat(9, 4096, 7).into_iter().map(|(s, t)| (people[s as usize], people[t as usize])).collect();
-    for (n, edge) in edges(&mut graph, "knows", ends).into_iter().enumerate() {
-        set(&mut graph, ElementId::Edge(edge), "weight", n as f64 / 4.0);
-    }
-    assert_survives(&graph, &GraphArOptions { vertex_chunk: 100, edge_chunk: 256, is_lossy: false });
+    assert_survives(&made::large(IdSpace::Graph), &GraphArOptions { vertex_chunk: 100, edge_chunk: 256, is_lossy: false });
 }
 
 #[test]
@@ -257,7 +248,7 @@ fn lists_that_are_missing_or_unsorted_are_sorted_when_they_are_needed() {
         let (before, rest) = text.split_once("adj_lists:\n").unwrap();
         let (_, after) = rest.split_once("property_groups:").unwrap();
         std::fs::write(&file, format!("{before}adj_lists:\n{lists}property_groups:{after}")).unwrap();
-        let lake = Lake::open(at.join("out.graph.yml").to_str().unwrap(), &LakeOptions::default()).unwrap();
+        let lake = Lake::open(at.join("out.graph.yml").to_str().unwrap(), &indexes_beside(&at)).unwrap();
         assert_eq!(lake.check(), Vec::<String>::new(), "{lists}");
         compare::assert_same_in_any_order(&graph, &LakeView::new(lake.into(), None));
     }
