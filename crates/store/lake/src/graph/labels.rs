@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
-use arrow_buffer::BooleanBuffer;
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use hashbrown::HashMap;
 use mangrove_graph::{LabelId, ReadContext, VertexId};
 
 use super::{Lake, VertexFiles, VertexType};
 use crate::error::{LakeError, Result};
-use crate::pages::{self, Wanted, either};
+use crate::pages::{self, either};
 
 /// The vertices of a chunk that have a label.
 pub enum Flags {
@@ -24,8 +24,8 @@ pub enum Flags {
     Bits(BooleanBuffer),
 }
 
-/// The labels of the chunks that were read. At most one bit for each vertex and label.
-pub type Chunks = Mutex<HashMap<u64, Arc<Vec<Flags>>>>;
+/// The labels of the chunks that were read, by chunk and by the number of their column. At most one bit for each vertex and label.
+pub type Chunks = Mutex<HashMap<(u64, usize), Arc<Flags>>>;
 
 /// Fewer rows than this to an interval, on average, are kept as bits.
 const ROWS_PER_INTERVAL: usize = 64;
@@ -51,6 +51,14 @@ impl Flags {
         }
     }
 
+    /// How many vertices have the label.
+    pub fn count(&self) -> u64 {
+        match self {
+            Flags::Bits(bits) => bits.count_set_bits() as u64,
+            Flags::Intervals(bounds) => bounds.chunks_exact(2).map(|pair| u64::from(pair[1] - pair[0])).sum(),
+        }
+    }
+
     /// The intervals of vertices that have the label.
     pub fn runs(&self) -> Vec<Range<u64>> {
         match self {
@@ -64,7 +72,7 @@ impl Lake {
     /// The further labels of each vertex, sorted.
     pub(super) fn further_labels(&self, vertices: &[VertexId], limits: Option<&ReadContext>) -> Result<Vec<Vec<LabelId>>> {
         let mut all = Vec::with_capacity(vertices.len());
-        let mut last: Option<(LabelId, u64, Arc<Vec<Flags>>)> = None;
+        let mut last: Option<(LabelId, u64, Vec<Arc<Flags>>)> = None;
         for vertex in vertices {
             let (label, local) = (vertex.label(), vertex.local());
             let Some(of) = self.vertex_type(label).filter(|of| !of.labels.is_empty() && local < of.rows.count()) else {
@@ -73,8 +81,8 @@ impl Lake {
             };
             let chunk = of.rows.chunk_of(local);
             let flags = match &last {
-                Some((of, at, flags)) if (*of, *at) == (label, chunk) => flags.clone(),
-                _ => last.insert((label, chunk, self.flags(of, chunk, limits)?)).2.clone(),
+                Some((of, at, flags)) if (*of, *at) == (label, chunk) => flags,
+                _ => &last.insert((label, chunk, self.flags(of, chunk, 0..of.labels.len(), limits)?)).2,
             };
             let row = (local - of.rows.locals(chunk).start) as usize;
             let mut labels: Vec<LabelId> =
@@ -96,40 +104,73 @@ impl Lake {
         wanted: &[LabelId],
         limits: Option<&ReadContext>,
     ) -> Result<Vec<Range<u64>>> {
-        let flags = self.flags(of, chunk, limits)?;
-        let wanted = of.labels.iter().zip(flags.iter()).filter(|(label, _)| wanted.contains(label));
-        Ok(wanted.fold(Vec::new(), |runs, (_, flags)| either(&runs, &flags.runs())))
+        let columns: Vec<usize> = (0..of.labels.len()).filter(|at| wanted.contains(&of.labels[*at])).collect();
+        let flags = self.flags(of, chunk, columns, limits)?;
+        Ok(flags.iter().fold(Vec::new(), |runs, flags| either(&runs, &flags.runs())))
     }
 
-    /// Which vertices of a chunk have each label of their type. Reads them once.
-    fn flags(&self, of: &VertexType, chunk: u64, limits: Option<&ReadContext>) -> Result<Arc<Vec<Flags>>> {
-        // A panic leaves chunks that are whole.
+    /// How many vertices of a type have one of some further labels.
+    pub(super) fn count_labelled(&self, of: &VertexType, wanted: &[LabelId], limits: Option<&ReadContext>) -> Result<u64> {
+        let columns: Vec<usize> = (0..of.labels.len()).filter(|at| wanted.contains(&of.labels[*at])).collect();
+        let mut count = 0;
+        for chunk in 0..of.rows.chunks() {
+            limits.map_or(Ok(()), ReadContext::check)?;
+            count += match &self.flags(of, chunk, columns.clone(), limits)?[..] {
+                [only] => only.count(),
+                _ => self.labelled(of, chunk, wanted, limits)?.iter().map(|run| run.end - run.start).sum(),
+            };
+        }
+        Ok(count)
+    }
+
+    /// Which vertices of a chunk have each of some labels, which are named by the number of their column. Reads each once.
+    fn flags(
+        &self,
+        of: &VertexType,
+        chunk: u64,
+        columns: impl IntoIterator<Item = usize> + Clone,
+        limits: Option<&ReadContext>,
+    ) -> Result<Vec<Arc<Flags>>> {
+        // A panic leaves columns that are whole.
         let kept = || of.chunks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept().get(&chunk) {
-            return Ok(known.clone());
-        }
-        let VertexFiles::GraphAr { info, .. } = &of.files else { return Ok(Arc::default()) };
-        let Some(path) = of.labels_file(chunk) else { return Ok(Arc::default()) };
-        let name = || self.tables.files.name(&path);
-        let tables = self.tables.at(std::slice::from_ref(&path), limits)?;
-        let expected = of.rows_of(chunk);
-        let Some(table) = tables.first() else { return Ok(Arc::default()) };
-        table.must_have(&self.tables.files, expected)?;
-        let rows: Vec<u64> = (0..expected).collect();
-        let mut wanted = Vec::with_capacity(info.labels.len());
-        for (at, label) in info.labels.iter().enumerate() {
-            // The C++ library finds them by their order; so do we, if a name is missing.
-            let column = table.column(label).map_or(at, |(column, _)| column);
-            if column >= table.columns() {
-                return Err(LakeError::damaged(&name(), format!("it has no column `{label}`")));
+        let missing: Vec<usize> = {
+            let kept = kept();
+            columns.clone().into_iter().filter(|column| !kept.contains_key(&(chunk, *column))).collect()
+        };
+        if !missing.is_empty() {
+            let read = self.read_flags(of, chunk, &missing, limits)?;
+            let mut kept = kept();
+            for (column, flags) in missing.into_iter().zip(read) {
+                kept.entry((chunk, column)).or_insert_with(|| Arc::new(flags));
             }
-            wanted.push(Wanted { table, column, rows: &rows });
         }
-        let arrays = pages::read(&self.tables.files, &self.tables.pages, &wanted, limits)?;
-        let flags = arrays.iter().map(|array| bits(array).map(|bits| Flags::of(&bits)));
-        let wrong = || LakeError::damaged(&name(), "a label holds other things than truth values");
-        let flags = Arc::new(flags.collect::<Option<Vec<Flags>>>().ok_or_else(wrong)?);
-        Ok(kept().entry(chunk).or_insert(flags).clone())
+        let kept = kept();
+        Ok(columns.into_iter().filter_map(|column| kept.get(&(chunk, column)).cloned()).collect())
+    }
+
+    fn read_flags(&self, of: &VertexType, chunk: u64, labels: &[usize], limits: Option<&ReadContext>) -> Result<Vec<Flags>> {
+        let VertexFiles::GraphAr { info, .. } = &of.files else { return Ok(Vec::new()) };
+        let Some(path) = of.labels_file(chunk) else { return Ok(Vec::new()) };
+        let name = || self.tables.files.name(&path);
+        let Some(table) = self.tables.at(std::slice::from_ref(&path), limits)?.pop() else { return Ok(Vec::new()) };
+        table.must_have(&self.tables.files, of.rows_of(chunk))?;
+        let place = |at: &usize| {
+            // The C++ library finds them by their order; so do we, if a name is missing.
+            let label = &info.labels[*at];
+            let place = table.column(label).map_or(*at, |(place, _)| place);
+            let missing = || LakeError::damaged(&name(), format!("it has no column `{label}`"));
+            (place < table.columns()).then_some(place).ok_or_else(missing)
+        };
+        let places = labels.iter().map(place).collect::<Result<Vec<usize>>>()?;
+        let mut found = (0..places.len()).map(|_| BooleanBufferBuilder::new(table.rows() as usize)).collect::<Vec<_>>();
+        for group in 0..table.row_groups() {
+            let arrays = pages::row_group(&self.tables.files, &table, group, &places, limits)?;
+            for (found, array) in found.iter_mut().zip(&arrays) {
+                let wrong = || LakeError::damaged(&name(), "a label holds other things than truth values");
+                found.append_buffer(&bits(array).ok_or_else(wrong)?);
+            }
+        }
+        Ok(found.into_iter().map(|mut bits| Flags::of(&bits.finish())).collect())
     }
 }
 

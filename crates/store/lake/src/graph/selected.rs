@@ -88,7 +88,7 @@ impl Lake {
         let mut count = 0;
         for chunk in 0..of.rows.chunks() {
             let flags = self.selected_vertices(of, chunk, limits)?;
-            count += flags.map_or(of.rows_of(chunk), |flags| flags.runs().iter().map(|run| run.end - run.start).sum());
+            count += flags.map_or(of.rows_of(chunk), |flags| flags.count());
         }
         Ok(count)
     }

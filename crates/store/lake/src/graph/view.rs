@@ -10,8 +10,8 @@ use mangrove_graph::{
     VertexId,
 };
 
-use super::Lake;
 use super::columns::What;
+use super::{Lake, VertexType};
 
 /// A lake as a graph, with the limits of its reader.
 #[derive(Clone)]
@@ -78,6 +78,18 @@ impl LakeView {
         }
         cursor.done = true;
         Ok(None)
+    }
+
+    /// The type of a label, and the further labels that a scan wants, if nothing else decides what passes.
+    fn labelled_type<'s>(
+        &self,
+        kind: ElementKind,
+        label: Option<&LabelId>,
+        scan: &'s Scan,
+    ) -> Option<(&VertexType, &'s [LabelId])> {
+        let (of, wanted) = (self.lake.vertex_type(*label?)?, scan.labels.as_deref()?);
+        let decides = kind == ElementKind::Vertex && scan.filters.is_empty() && of.filters.are_none();
+        decides.then_some((of, wanted))
     }
 
     /// The labels whose elements may pass a scan.
@@ -195,6 +207,11 @@ impl GraphView for LakeView {
             cursor.label += 1;
             cursor.done = cursor.label == visited.len();
             return Ok(self.lake.statistics(self.limits())?.count(kind, *label));
+        }
+        if let Some((of, wanted)) = self.labelled_type(kind, visited.get(cursor.label), scan).filter(|_| cursor.local == 0) {
+            cursor.label += 1;
+            cursor.done = cursor.label == visited.len();
+            return Ok(self.lake.count_labelled(of, wanted, self.limits())?);
         }
         match kind {
             ElementKind::Vertex if scan.filters.is_empty() => {

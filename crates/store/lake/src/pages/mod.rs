@@ -14,7 +14,9 @@ mod whole;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, new_empty_array};
+use arrow_array::{Array, ArrayRef, make_array, new_empty_array};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::ArrowError;
 use arrow_select::concat::concat;
 use arrow_select::interleave::interleave;
 use hashbrown::HashMap;
@@ -348,19 +350,36 @@ fn is_whole(array: &dyn Array, places: &[(usize, usize)]) -> bool {
     array.len() == places.len() && places.iter().enumerate().all(|(at, place)| *place == (0, at))
 }
 
-/// Brings the pages of all plans into memory.
+/// Missing pages of a column in one row group, and the bytes of each.
+struct Missing {
+    /// The plan that wants them.
+    of: usize,
+    /// The positions of the pages in the plan, in the order of the file.
+    pages: Vec<usize>,
+    parts: Range<usize>,
+}
+
+/// Brings the pages of all plans into memory. Pages of a column that lie in one row group are decoded together: they may share a
+/// dictionary, which then is decoded once.
 fn load(files: &Files, cache: &Cache, plans: &mut [Plan<'_>], limits: Option<&ReadContext>) -> Result<()> {
     let mut parts = Vec::new();
-    let mut missing: Vec<(usize, usize, Range<usize>)> = Vec::new();
+    let mut all: Vec<Missing> = Vec::new();
     for (of, plan) in plans.iter_mut().enumerate() {
+        let mut missing: Vec<usize> = Vec::new();
         for at in 0..plan.pages.len() {
             plan.arrays[at] = cache.get(&plan.key(&plan.pages[at]));
             if plan.arrays[at].is_none() {
-                let first = parts.len();
-                let ranges = plan.wanted.table.ranges(plan.leaf, &plan.pages[at]);
-                parts.extend(ranges.map(|range| Part { file: &plan.wanted.table.file, range }));
-                missing.push((of, at, first..parts.len()));
+                missing.push(at);
             }
+        }
+        missing.sort_unstable_by_key(|at| plan.pages[*at].rows.start);
+        for pages in missing.chunk_by(|a, b| plan.pages[*a].group == plan.pages[*b].group) {
+            let first = parts.len();
+            for at in pages {
+                let ranges = plan.wanted.table.ranges(plan.leaf, &plan.pages[*at]);
+                parts.extend(ranges.map(|range| Part { file: &plan.wanted.table.file, range }));
+            }
+            all.push(Missing { of, pages: pages.to_vec(), parts: first..parts.len() });
         }
     }
     if let Some(part) = parts.iter().find(|part| part.range.start > part.range.end || part.range.end > part.file.size) {
@@ -368,35 +387,42 @@ fn load(files: &Files, cache: &Cache, plans: &mut [Plan<'_>], limits: Option<&Re
     }
     let found = files.read(&parts, limits)?;
     let mut held = 0;
-    for (of, at, of_page) in missing {
+    for Missing { of, pages, parts: own } in all {
         let plan = &plans[of];
-        let bytes =
-            parts[of_page.clone()].iter().zip(&found[of_page]).map(|(part, bytes)| (part.range.start, bytes.clone()));
+        let bytes = parts[own.clone()].iter().zip(&found[own]).map(|(part, bytes)| (part.range.start, bytes.clone()));
         let bytes = Sparse::new(plan.wanted.table.file.size, bytes.collect());
+        let wanted: Vec<&Page> = pages.iter().map(|at| &plan.pages[*at]).collect();
         let name = || files.name(&plan.wanted.table.file.path);
-        let array = caught(name, || decode(files, plan, &plan.pages[at], bytes))?;
-        held += array.get_array_memory_size();
+        let arrays = caught(name, || decode(files, plan, &wanted, bytes))?;
+        held += arrays.iter().map(|array| array.get_array_memory_size()).sum::<usize>();
         if let Some(limits) = limits {
             limits.check()?;
             limits.budget.fits(held)?;
         }
-        cache.put(plan.key(&plan.pages[at]), array.clone());
-        plans[of].arrays[at] = Some(array);
+        for (at, array) in pages.into_iter().zip(arrays) {
+            cache.put(plans[of].key(&plans[of].pages[at]), array.clone());
+            plans[of].arrays[at] = Some(array);
+        }
     }
     Ok(())
 }
 
-/// The values of a page.
-fn decode(files: &Files, plan: &Plan<'_>, page: &Page, bytes: Sparse) -> Result<ArrayRef> {
+/// The values of some pages of a row group, which are in order.
+fn decode(files: &Files, plan: &Plan<'_>, pages: &[&Page], bytes: Sparse) -> Result<Vec<ArrayRef>> {
     let table = plan.wanted.table;
     let damaged = |reason: String| LakeError::damaged(&files.name(&table.file.path), reason);
-    let rows = (page.rows.end - page.rows.start) as usize;
-    let before = page.rows.start - table.starts[page.group];
-    let selection = RowSelection::from(vec![RowSelector::skip(before as usize), RowSelector::select(rows)]);
+    let group = pages.first().map_or(0, |page| page.group);
+    let (mut selectors, mut end) = (Vec::with_capacity(pages.len() * 2), table.starts[group]);
+    for page in pages {
+        selectors.push(RowSelector::skip((page.rows.start - end) as usize));
+        selectors.push(RowSelector::select((page.rows.end - page.rows.start) as usize));
+        end = page.rows.end;
+    }
+    let rows: usize = pages.iter().map(|page| (page.rows.end - page.rows.start) as usize).sum();
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, table.metadata.clone())
-        .with_row_groups(vec![page.group])
+        .with_row_groups(vec![group])
         .with_projection(ProjectionMask::roots(table.metadata.parquet_schema(), [plan.wanted.column]))
-        .with_row_selection(selection)
+        .with_row_selection(RowSelection::from(selectors))
         .with_batch_size(rows.min(BATCH_ROWS))
         .build();
     let (mut parts, mut found, mut size) = (Vec::new(), 0, 0);
@@ -411,8 +437,26 @@ fn decode(files: &Files, plan: &Plan<'_>, page: &Page, bytes: Sparse) -> Result<
     if found != rows {
         return Err(damaged(format!("a page has {found} rows, not {rows}")));
     }
-    if parts.len() == 1 {
-        return Ok(parts.remove(0));
+    let whole = match parts.len() {
+        1 => parts.remove(0),
+        _ => concat(&parts.iter().map(|part| &**part).collect::<Vec<_>>()).map_err(|error| damaged(error.to_string()))?,
+    };
+    if let [_] = pages {
+        return Ok(vec![whole]);
     }
-    concat(&parts.iter().map(|part| &**part).collect::<Vec<_>>()).map_err(|error| damaged(error.to_string()))
+    let mut start = 0;
+    let page = |page: &&Page| {
+        let rows = (page.rows.end - page.rows.start) as usize;
+        start += rows;
+        copied(&whole, start - rows..start).map_err(|error| damaged(error.to_string()))
+    };
+    pages.iter().map(page).collect()
+}
+
+/// A part of an array that does not keep the rest in memory.
+fn copied(array: &ArrayRef, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
+    let data = array.to_data();
+    let mut copy = MutableArrayData::new(vec![&data], false, rows.len());
+    copy.try_extend(0, rows.start, rows.end)?;
+    Ok(make_array(copy.freeze()))
 }

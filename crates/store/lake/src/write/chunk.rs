@@ -28,8 +28,9 @@ pub struct ChunkFile {
 }
 
 impl ChunkFile {
-    /// Integers in `packed` columns are packed by their differences. Columns of truth values are run lengths.
-    pub fn create(path: PathBuf, fields: Vec<Field>, packed: &[&str]) -> Result<Self> {
+    /// Integers, dates and times are packed by their differences: a page then needs no dictionary, which may be larger than the page.
+    /// Truth values are run lengths.
+    pub fn create(path: PathBuf, fields: Vec<Field>) -> Result<Self> {
         let mut properties = WriterProperties::builder()
             .set_writer_version(WriterVersion::PARQUET_2_0)
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -39,7 +40,9 @@ impl ChunkFile {
             let column = ColumnPath::from(field.name().clone());
             let encoding = match field.data_type() {
                 DataType::Boolean => Encoding::RLE,
-                _ if packed.contains(&field.name().as_str()) => Encoding::DELTA_BINARY_PACKED,
+                DataType::Int32 | DataType::Int64 | DataType::Date32 | DataType::Timestamp(..) => {
+                    Encoding::DELTA_BINARY_PACKED
+                }
                 _ => continue,
             };
             properties =

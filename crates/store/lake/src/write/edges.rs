@@ -129,7 +129,7 @@ impl<'a> Part<'a> {
         self.flush(view, 0)?;
         self.close()?;
         let offset = Field::new(OFFSET, DataType::Int64, false);
-        let mut file = ChunkFile::create(self.folder.join(format!("offset/chunk{}", self.part)), vec![offset], &[OFFSET])?;
+        let mut file = ChunkFile::create(self.folder.join(format!("offset/chunk{}", self.part)), vec![offset])?;
         file.write(vec![Arc::new(Int64Array::from(offsets))])?;
         file.finish()?;
         publish::write_file(&self.folder.join(format!("edge_count{}", self.part)), &self.edges.to_le_bytes())
@@ -199,11 +199,11 @@ impl<'a> Part<'a> {
                 let chunk = self.edges / self.task.info.chunk_size;
                 let file = |folder: &str| self.folder.join(format!("{folder}/part{}/chunk{chunk}", self.part));
                 let fields = [SOURCE, TARGET].map(|name| Field::new(name, DataType::Int64, false)).to_vec();
-                let ends = ChunkFile::create(file("adj_list"), fields, &[SOURCE, TARGET])?;
+                let ends = ChunkFile::create(file("adj_list"), fields)?;
                 let fields: Vec<Field> = columns.iter().map(|column| column.field()).collect();
                 let properties = match fields.is_empty() {
                     true => None,
-                    false => Some(ChunkFile::create(file("properties"), fields, &[])?),
+                    false => Some(ChunkFile::create(file("properties"), fields)?),
                 };
                 none.insert((ends, properties))
             }

@@ -78,12 +78,12 @@ impl VertexTask {
         let columns = &written.plans.vertices[&self.label].columns;
         let mut fields = vec![Field::new(INDEX, DataType::Int64, false)];
         fields.extend(columns.iter().map(|column| column.field()));
-        let mut properties = ChunkFile::create(folder.join(format!("properties/chunk{chunk}")), fields, &[INDEX])?;
+        let mut properties = ChunkFile::create(folder.join(format!("properties/chunk{chunk}")), fields)?;
         let mut labels = match self.info.labels.is_empty() {
             true => None,
             false => {
                 let fields = self.info.labels.iter().map(|name| Field::new(&**name, DataType::Boolean, false)).collect();
-                Some(ChunkFile::create(folder.join(format!("labels/chunk{chunk}")), fields, &[])?)
+                Some(ChunkFile::create(folder.join(format!("labels/chunk{chunk}")), fields)?)
             }
         };
         for start in indexes.clone().step_by(BATCH as usize) {
