@@ -86,46 +86,37 @@ impl Lake {
     }
 
     /// The ends of all edges. The first call reads the columns that name them, unless an index is there.
-    fn ends_index(&self, of: &EdgeType, tables: &TableOfEdges, limits: Option<&ReadContext>) -> Result<Arc<EndsIndex>> {
+    pub(super) fn ends_index(
+        &self,
+        of: &EdgeType,
+        tables: &TableOfEdges,
+        limits: Option<&ReadContext>,
+    ) -> Result<Arc<EndsIndex>> {
         tables.index.get(|| {
             let description = self.describe_tables(of, tables)?;
-            match self.indexes.open(&description).and_then(EndsIndex::parse) {
-                Some(found) => Ok(found),
-                None => Ok(self.make_ends(of, tables, &description, limits)?.0),
+            if let Some(found) = self.indexes.open(&description).and_then(EndsIndex::parse) {
+                return Ok(found);
             }
+            let ends = self.resolve(of, tables, limits)?;
+            let file = self.indexes.write(&description, |writer| EndsIndex::write(writer, &ends, limits))?;
+            EndsIndex::parse(file).ok_or_else(|| LakeError::Unsupported("an index could not be read back".into()))
         })
     }
 
+    /// The same in memory. It makes no index: a first hop would wait for one that it does not need.
     pub(super) fn all_ends_of_tables(
         &self,
         of: &EdgeType,
         tables: &TableOfEdges,
         limits: Option<&ReadContext>,
     ) -> Result<Ends> {
-        let mut made = None;
-        let index = tables.index.get(|| {
-            let description = self.describe_tables(of, tables)?;
-            if let Some(found) = self.indexes.open(&description).and_then(EndsIndex::parse) {
-                return Ok(found);
-            }
-            let (index, ends) = self.make_ends(of, tables, &description, limits)?;
-            made = Some(ends);
-            Ok(index)
-        })?;
-        made.map_or_else(|| index.all(limits), Ok)
-    }
-
-    fn make_ends(
-        &self,
-        of: &EdgeType,
-        tables: &TableOfEdges,
-        description: &str,
-        limits: Option<&ReadContext>,
-    ) -> Result<(EndsIndex, Ends)> {
-        let ends = self.resolve(of, tables, limits)?;
-        let file = self.indexes.write(description, |writer| EndsIndex::write(writer, &ends, limits))?;
-        let damaged = || LakeError::Unsupported("an index could not be read back".into());
-        Ok((EndsIndex::parse(file).ok_or_else(damaged)?, ends))
+        if let Some(known) = tables.index.known() {
+            return known.all(limits);
+        }
+        match self.indexes.open(&self.describe_tables(of, tables)?).and_then(EndsIndex::parse) {
+            Some(found) => found.all(limits),
+            None => self.resolve(of, tables, limits),
+        }
     }
 
     /// Finds the ends of all edges. O(edges + vertices), on all cores.

@@ -46,6 +46,9 @@ impl Lake {
             let sides: Vec<Side> =
                 [Side::Source, Side::Target].into_iter().filter(|side| of.sorted_by(*side).is_none()).collect();
             types += u64::from(!sides.is_empty());
+            if let Layout::Tables(tables) = &of.layout {
+                self.ends_index(of, tables, limits)?;
+            }
             for side in sides {
                 progress.update(&Status { phase: Phase::Edges, rows, ..Status::default() });
                 if progress.cancelled() {
