@@ -1,5 +1,6 @@
 //! The values that `within` and `without` choose from.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -10,10 +11,15 @@ use crate::id::{EdgeId, VertexId};
 use crate::value::Value;
 
 /// Values to choose from. With many of them, a membership test takes O(1). Clones share them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Choices(Arc<Inner>);
 
-#[derive(Debug)]
+impl fmt::Debug for Choices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.values.fmt(f)
+    }
+}
+
 struct Inner {
     values: Vec<Value>,
     /// Built on first use.

@@ -114,6 +114,10 @@ pub fn lake_file(path: &Path) -> Result<String, LakeError> {
         };
         return Err(LakeError::Unsupported(format!("{text} is a directory: {hint}")));
     }
+    if !is_description(path) && path.is_file() {
+        let hint = "name a file NAME.graph.yml, or a mapping of tables (`mangrove lake map DIR > map.yml`)";
+        return Err(LakeError::Unsupported(format!("{text} does not describe a graph in open files: {hint}")));
+    }
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     Ok(absolute.to_string_lossy().into_owned())
 }

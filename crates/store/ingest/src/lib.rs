@@ -36,7 +36,7 @@ pub use tables::plan::{LabelRule, PropertyPlan, TableHints, TablePlan};
 pub use tables::table::{Table, TableInput};
 pub use terms::declaration::GraphDeclaration;
 pub use terms::mapping::parse as parse_mapping;
-pub use terms::mapping::{Condition, ForeignKey, Mapping, Missing, TableEntry};
+pub use terms::mapping::{ForeignKey, Mapping, Missing, TableEntry, Test};
 pub use terms::merge::{Merged, Merging, OnDuplicate, OnExists};
 pub use terms::options::{EdgeFiles, KeyColumn, LoadOptions, MemoryLimits, NodeFiles};
 pub use terms::report::{LoadReport, OnError};

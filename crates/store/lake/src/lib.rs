@@ -21,6 +21,7 @@ mod write;
 
 pub use error::LakeError;
 pub use graph::{Lake, LakeChanges, LakeOptions, LakeView};
+pub use info::parse_descriptions;
 pub use load::load;
 pub use propose::propose_mapping;
 pub use write::{GraphArOptions, GraphArReport, export};

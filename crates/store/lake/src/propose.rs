@@ -13,7 +13,7 @@ use mangrove_ingest::{TableHints, plan_arrow};
 
 use crate::error::{LakeError, Result};
 use crate::files::Files;
-use crate::graph::Tables;
+use crate::graph::{Tables, is_delta, is_iceberg};
 use crate::info::quoted;
 use crate::pages::Table;
 
@@ -21,10 +21,11 @@ use crate::pages::Table;
 pub fn propose_mapping(folder: &str) -> Result<String> {
     let tables = Tables::of_others(Files::new(folder)?);
     let found = tables_in(&tables)?;
-    if found.is_empty() {
+    if found.0.is_empty() {
         let reason = "there are no Parquet files (.parquet, .pq), and no folders with some";
         return Err(LakeError::Unsupported(format!("{folder}: {reason}")));
     }
+    let (found, others) = found;
     let vertices: Vec<&Found> = found.iter().filter(|table| matches!(table.role, Role::Vertices { .. })).collect();
     let mut out = String::new();
     let root = match folder.contains("://") {
@@ -46,9 +47,12 @@ pub fn propose_mapping(folder: &str) -> Result<String> {
         }
     }
     for table in found.iter().filter(|table| table.role.kind().is_none()) {
-        let columns: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
+        let columns: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
         let what = "has neither a column of ids nor columns for both ends of edges";
-        let _ = writeln!(out, "# {} {what}: {}", table.file, columns.join(", "));
+        let _ = writeln!(out, "# {} {what}: {}", quoted(&table.file), columns.join(", "));
+    }
+    for (name, why) in others {
+        let _ = writeln!(out, "# {} {why}", quoted(&name));
     }
     Ok(out)
 }
@@ -88,15 +92,28 @@ impl Role {
     }
 }
 
-fn tables_in(tables: &Tables) -> Result<Vec<Found>> {
+/// Folders that hold no table, each with the reason.
+type Others = Vec<(String, &'static str)>;
+
+/// The tables in a folder, and what else is there, with the reason why it is none.
+fn tables_in(tables: &Tables) -> Result<(Vec<Found>, Others)> {
     let missing = || LakeError::Missing { file: tables.files.name("") };
     let listing = tables.files.list("")?.ok_or_else(missing)?;
     let mut named: Vec<(String, Vec<Arc<str>>)> = Vec::new();
+    let mut others = Vec::new();
     for file in listing.files.iter().filter(|name| is_parquet(name)) {
         named.push((file.clone(), vec![file.as_str().into()]));
     }
     for folder in listing.folders.iter().filter(|name| !name.starts_with(['_', '.'])) {
         let inside = tables.files.list(folder)?.unwrap_or_default();
+        if is_delta(&inside) || is_iceberg(&inside) {
+            others.push((folder.clone(), "is a table of Delta or Iceberg: its library names the files that count"));
+            continue;
+        }
+        if inside.folders.iter().any(|name| name.contains('=')) || folder.contains('=') {
+            others.push((folder.clone(), "is partitioned by the names of folders: `mangrove load` reads it"));
+            continue;
+        }
         let files: Vec<Arc<str>> =
             inside.files.iter().filter(|name| is_parquet(name)).map(|name| format!("{folder}/{name}").into()).collect();
         if !files.is_empty() {
@@ -113,7 +130,7 @@ fn tables_in(tables: &Tables) -> Result<Vec<Found>> {
     for table in &mut found {
         table.role = table.find_role(&labels);
     }
-    Ok(found)
+    Ok((found, others))
 }
 
 fn is_parquet(name: &str) -> bool {
@@ -194,7 +211,7 @@ impl Found {
         }
         let others: Vec<String> = (0..self.columns.len())
             .filter(|at| !self.is_part(*at))
-            .map(|at| format!("{} ({})", self.columns[at].name, self.columns[at].arrow_type))
+            .map(|at| format!("{} ({})", quoted(&self.columns[at].name), self.columns[at].arrow_type))
             .collect();
         if !others.is_empty() {
             let _ = writeln!(out, "    # further columns: {}", others.join(", "));
@@ -232,20 +249,28 @@ impl Found {
 
     /// The label of the vertices at an end: by the column's name, the table's name, or because no other fits.
     fn put_end(&self, word: &str, column: &Known, vertices: &[&Found], out: &mut String) {
-        let fitting: Vec<&&Found> = vertices.iter().filter(|table| table.may_hold(column)).collect();
-        let by_column = prefix_of(&column.name).map(|of| of.trim_end_matches(['1', '2']));
-        let by_column = by_column.and_then(|of| fitting.iter().find(|table| is_name_of(of, &table.label)));
         // `person_knows_person`, as LDBC and others name their files.
         let parts: Vec<&str> = self.label.split(['_', '-']).collect();
         let part = if word == "source" { parts.first() } else { parts.last() };
-        let by_table =
-            part.filter(|_| parts.len() > 2).and_then(|part| fitting.iter().find(|table| is_name_of(part, &table.label)));
+        let by_column = prefix_of(&column.name).map(|of| of.trim_end_matches(['1', '2']));
+        let is_named = |table: &&&Found| {
+            by_column.is_some_and(|of| is_name_of(of, &table.label))
+                || parts.len() > 2 && part.is_some_and(|part| is_name_of(part, &table.label))
+        };
+        let fitting: Vec<&&Found> = vertices.iter().filter(|table| table.may_hold(column)).collect();
         let only = || if let [only] = fitting[..] { Some(only) } else { None };
-        let _ = match by_column.or(by_table).copied().or_else(only) {
-            Some(table) => writeln!(out, "    {word}_label: {}", quoted(&table.label)),
+        let found = fitting.iter().find(|table| is_named(table)).copied();
+        // A name counts more than bounds: some edges may lead nowhere.
+        let named = found.map(|table| (table, "")).or_else(|| {
+            let alike = vertices.iter().filter(|table| table.is_alike(column)).find(is_named);
+            alike.map(|table| (table, "    # some may name none: `missing: skip` leaves such edges out"))
+        });
+        let _ = match named.or_else(|| only().map(|table| (table, if vertices.len() > 1 { "    # a guess" } else { "" }))) {
+            Some((table, note)) => writeln!(out, "    {word}_label: {}{note}", quoted(&table.label)),
             None => {
-                let labels: Vec<&str> = fitting.iter().map(|table| &*table.label).collect();
-                writeln!(out, "    {word}_label: ?    # one of {}", labels.join(", "))
+                let choice = if fitting.is_empty() { vertices.iter().collect() } else { fitting };
+                let labels: Vec<String> = choice.iter().map(|table| quoted(&table.label)).collect();
+                writeln!(out, "    {word}_label: \"?\"    # write which: {}", labels.join(", "))
             }
         };
     }
@@ -254,18 +279,24 @@ impl Found {
     fn may_hold(&self, column: &Known) -> bool {
         let Role::Vertices { id } = self.role else { return false };
         let id = &self.columns[id];
-        let is_text =
-            |t: &arrow_schema::DataType| matches!(t, arrow_schema::DataType::Utf8 | arrow_schema::DataType::LargeUtf8);
-        let is_alike = id.arrow_type == column.arrow_type
-            || id.arrow_type.is_integer() && (column.arrow_type.is_integer() || column.arrow_type.is_floating())
-            || is_text(&id.arrow_type) && is_text(&column.arrow_type);
         let lies_within = match (&id.bounds, &column.bounds) {
             (Some((least, most)), Some((low, high))) => {
                 Comparison::Lte.test(least, low) != Some(false) && Comparison::Gte.test(most, high) != Some(false)
             }
             _ => true,
         };
-        is_alike && lies_within
+        self.is_alike(column) && lies_within
+    }
+
+    /// Whether a column has the type of the ids of this table.
+    fn is_alike(&self, column: &Known) -> bool {
+        let Role::Vertices { id } = self.role else { return false };
+        let id = &self.columns[id];
+        let is_text =
+            |t: &arrow_schema::DataType| matches!(t, arrow_schema::DataType::Utf8 | arrow_schema::DataType::LargeUtf8);
+        id.arrow_type == column.arrow_type
+            || id.arrow_type.is_integer() && (column.arrow_type.is_integer() || column.arrow_type.is_floating())
+            || is_text(&id.arrow_type) && is_text(&column.arrow_type)
     }
 }
 

@@ -65,7 +65,15 @@ pub struct TableEntry {
 #[derive(Clone, Debug)]
 pub struct Condition {
     pub column: String,
-    pub predicate: Predicate,
+    pub test: Test,
+}
+
+/// What a value has to be.
+#[derive(Clone, Debug)]
+pub enum Test {
+    Passes(Predicate),
+    IsNull,
+    IsNotNull,
 }
 
 /// A column that names another vertex, and the edges that it stands for.
@@ -282,6 +290,12 @@ impl MappingReader<'_> {
                 ("where", _) => entry.conditions = self.conditions(value)?,
                 ("foreign_keys", ElementKind::Vertex) => entry.foreign_keys = self.foreign_keys(value)?,
                 ("missing", ElementKind::Edge) => entry.missing = self.missing(value)?,
+                ("missing", ElementKind::Vertex) => {
+                    return self.fail(value, "`missing` belongs to a foreign key: `{label: …, to: …, missing: skip}`");
+                }
+                ("foreign_keys", ElementKind::Edge) => {
+                    return self.fail(value, "`foreign_keys` are for tables of vertices (`nodes`)");
+                }
                 _ => return self.unknown(value, key, &KEYS),
             }
         }
@@ -326,10 +340,26 @@ impl MappingReader<'_> {
 
     /// For each column a value, a list of values, or comparisons.
     fn conditions(&self, node: &Node<'_>) -> Result<Vec<Condition>, Malformed> {
-        let condition = |(column, test): (&str, &Node<'_>)| {
-            Ok(Condition { column: column.to_owned(), predicate: self.predicate(test)? })
-        };
+        let condition =
+            |(column, test): (&str, &Node<'_>)| Ok(Condition { column: column.to_owned(), test: self.test(test)? });
         self.members(node)?.into_iter().map(condition).collect()
+    }
+
+    fn test(&self, node: &Node<'_>) -> Result<Test, Malformed> {
+        if self.is_null(node) {
+            return Ok(Test::IsNull);
+        }
+        if let YamlData::Mapping(_) = &node.data
+            && let [(word @ ("eq" | "neq"), operand)] = self.members(node)?[..]
+            && self.is_null(operand)
+        {
+            return Ok(if word == "eq" { Test::IsNull } else { Test::IsNotNull });
+        }
+        self.predicate(node).map(Test::Passes)
+    }
+
+    fn is_null(&self, node: &Node<'_>) -> bool {
+        matches!(&node.data, YamlData::Value(Scalar::Null))
     }
 
     fn predicate(&self, node: &Node<'_>) -> Result<Predicate, Malformed> {
@@ -376,6 +406,9 @@ impl MappingReader<'_> {
             YamlData::Value(Scalar::Integer(number)) => Ok(Value::Int64(*number)),
             YamlData::Value(Scalar::FloatingPoint(number)) => Ok(Value::Float64(number.into_inner())),
             YamlData::Value(Scalar::Boolean(flag)) => Ok(Value::Bool(*flag)),
+            YamlData::Value(Scalar::Null) => {
+                self.fail(node, "null stands alone: `column: null`, or `column: {neq: null}` for rows that have a value")
+            }
             _ => self.fail(node, "expected a text, a number or a truth value"),
         }
     }

@@ -114,17 +114,19 @@ fn bytes_below(directory: &Path) -> io::Result<u64> {
 fn version(metadata: &Metadata) -> Version {
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified_nanos = modified.map_or(0, |since| since.as_nanos() as i128);
-    Version::Local { modified_nanos, inode: inode(metadata) }
+    Version::Local { modified_nanos, of_system: of_system(metadata) }
 }
 
+/// The device, the number of the file there, and when anything of it last changed: no program can set that time.
 #[cfg(unix)]
-fn inode(metadata: &Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
+fn of_system(metadata: &Metadata) -> [i64; 4] {
+    use std::os::unix::fs::MetadataExt;
+    [metadata.dev() as i64, metadata.ino() as i64, metadata.ctime(), metadata.ctime_nsec()]
 }
 
 #[cfg(not(unix))]
-fn inode(_: &Metadata) -> u64 {
-    0
+fn of_system(_: &Metadata) -> [i64; 4] {
+    [0; 4]
 }
 
 #[cfg(unix)]

@@ -30,7 +30,7 @@ pub struct OpenFile {
 enum Version {
     Local {
         modified_nanos: i128,
-        inode: u64,
+        of_system: [i64; 4],
     },
     /// An entity tag, if the store gives one, and the time of the last change in milliseconds.
     Remote {
@@ -121,11 +121,32 @@ impl Files {
     }
 
     /// The files of a folder of these, or of another place that an absolute path or an address names.
+    ///
+    /// # Errors
+    /// If these files are in a store, and the other place is none of it: whoever wrote a mapping there must not choose what is read
+    /// here.
     pub fn at(&self, place: &str) -> Result<Self> {
-        if place.starts_with('/') || place.contains("://") {
-            return Self::new(place);
+        let is_elsewhere = place.starts_with('/') || place.contains("://");
+        if !self.place.contains("://") {
+            return if is_elsewhere { Self::new(place) } else { Self::new(&format!("{}/{place}", self.place)) };
         }
-        Self::new(&format!("{}/{place}", self.place))
+        let host = |address: &str| address.split('/').take(3).collect::<Vec<_>>().join("/");
+        let leads_out = place.split('/').any(|part| part == "..");
+        if leads_out || is_elsewhere && host(place) != host(&self.place) {
+            let hint = "keep the mapping on this machine, or in that store";
+            return Err(LakeError::Unsupported(format!("{}: its mapping leads to {place}; {hint}", self.place)));
+        }
+        if is_elsewhere { Self::new(place) } else { Self::new(&format!("{}/{place}", self.place)) }
+    }
+
+    /// The place in full, which is the same from everywhere.
+    pub fn full_place(&self) -> String {
+        match self.place.contains("://") {
+            true => self.place.to_string(),
+            false => {
+                std::path::absolute(&*self.place).map_or_else(|_| self.place.to_string(), |path| path.display().to_string())
+            }
+        }
     }
 
     /// The bytes of all files below the directory.

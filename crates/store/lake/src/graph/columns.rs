@@ -262,7 +262,12 @@ impl Column {
         };
         match declared {
             Some(ColumnType::Declared(wanted)) if value_type_of(array.data_type()) == Some(*wanted) => {
-                Ok(plain_array(&array).unwrap_or(array))
+                match plain_array(&array) {
+                    Some(plain) => Ok(plain),
+                    // Integers beyond 64 bits are no int64.
+                    None if arrow_type(*wanted).is_some() => converted(array, *wanted),
+                    None => Ok(array),
+                }
             }
             Some(ColumnType::Declared(wanted)) => {
                 let form = arrow_type(*wanted).filter(|form| form.is_integer() && array.data_type().is_integer());

@@ -92,7 +92,7 @@ impl Lake {
         tables: &TableOfEdges,
         limits: Option<&ReadContext>,
     ) -> Result<Arc<EndsIndex>> {
-        tables.index.get(|| {
+        tables.index.get(limits, || {
             let description = self.describe_tables(of, tables)?;
             if let Some(found) = self.indexes.open(&description).and_then(EndsIndex::parse) {
                 return Ok(found);
@@ -121,6 +121,7 @@ impl Lake {
 
     /// Finds the ends of all edges. O(edges + vertices), on all cores.
     fn resolve(&self, of: &EdgeType, tables: &TableOfEdges, limits: Option<&ReadContext>) -> Result<Ends> {
+        of.fits_an_index()?;
         let by_id = |side: Side| match (&tables.names[side as usize], self.vertex_type(of.end(side))) {
             (End::Column(_), Some(vertices)) => self.rows_by_id(vertices, limits).map(Some),
             _ => Ok(None),
@@ -226,7 +227,7 @@ impl Lake {
     pub(super) fn describe_tables(&self, of: &EdgeType, tables: &TableOfEdges) -> Result<String> {
         let files = |paths: &[Arc<str>]| self.describe_files(paths, None);
         let tests = |filters: &Filters| format!("{:?}", filters.tests);
-        let mut text = format!("edges of tables, 1\n{}\n{}\n", self.tables.files.name(""), files(&tables.files)?);
+        let mut text = format!("edges of tables, 1\n{}\n{}\n", self.tables.files.full_place(), files(&tables.files)?);
         text += &format!("{:?} {}\n", tables.missing, tests(&tables.filters));
         for side in [Side::Source, Side::Target] {
             text += &format!("{:?}\n", tables.names[side as usize].column());

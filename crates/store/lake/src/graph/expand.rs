@@ -13,12 +13,8 @@ const FILES_MAX: usize = 100_000;
 
 /// Opens the files that each list of names means, and returns their paths. All files that are named by themselves are opened together.
 pub fn open(tables: &Tables, named: &[Vec<String>]) -> Result<Vec<Vec<Arc<str>>>> {
-    let plain: Vec<Arc<str>> = named
-        .iter()
-        .flatten()
-        .filter(|name| is_parquet(name) && !is_pattern(name))
-        .map(|name| name.as_str().into())
-        .collect();
+    let plain: Vec<Arc<str>> =
+        named.iter().flatten().filter(|name| !is_pattern(name)).map(|name| name.trim_end_matches('/').into()).collect();
     // Spark writes a table as a folder whose name is that of a file.
     let folders = if tables.files.is_far() { Vec::new() } else { folders_of(tables, &plain)? };
     let files: Vec<Arc<str>> = plain.into_iter().filter(|path| !folders.contains(path)).collect();
@@ -27,7 +23,7 @@ pub fn open(tables: &Tables, named: &[Vec<String>]) -> Result<Vec<Vec<Arc<str>>>
     for names in named {
         let mut paths = Vec::new();
         for name in names {
-            let path: Arc<str> = name.as_str().into();
+            let path: Arc<str> = name.trim_end_matches('/').into();
             match files.contains(&path) && !missing.contains(&path) {
                 true => paths.push(path),
                 false => paths.append(&mut expand(tables, name)?),
@@ -74,13 +70,12 @@ fn expand(tables: &Tables, name: &str) -> Result<Vec<Arc<str>>> {
         return Err(LakeError::Unsupported(format!("{file}: only the last part of a name may be a pattern")));
     }
     let found = tables.files.list(folder)?;
-    let found = found.ok_or_else(|| LakeError::Missing { file: tables.files.name(folder) })?;
+    let found = found
+        .ok_or_else(|| LakeError::Missing { file: tables.files.name(if pattern.is_some() { folder } else { name }) })?;
     let wanted =
         pattern.map(|pattern| Pattern::new(pattern).map_err(|error| LakeError::Unsupported(format!("{file}: {error}"))));
     let wanted = wanted.transpose()?;
-    if pattern.is_none() {
-        refuse_partitions(&file, &found)?;
-    }
+    refuse_others(tables, &file, folder, &found)?;
     let is_wanted = |name: &&String| match &wanted {
         Some(pattern) => pattern.matches(name),
         // `_SUCCESS` and hidden files are notes of those who wrote the folder.
@@ -94,13 +89,29 @@ fn expand(tables: &Tables, name: &str) -> Result<Vec<Arc<str>>> {
     }
 }
 
-/// A folder whose folders are called `month=05` holds a column in their names.
-fn refuse_partitions(file: &Arc<str>, found: &Listing) -> Result<()> {
-    match found.folders.iter().find(|name| name.contains('=')) {
-        None => Ok(()),
-        Some(one) => {
-            let hint = "name one such folder, or load the table: `mangrove load` reads the column in their names";
-            Err(LakeError::Unsupported(format!("{file} is partitioned into folders such as `{one}`: {hint}")))
-        }
+/// Folders that say more than their files: those whose folders are called `month=05`, and tables of Delta and Iceberg, which also
+/// hold files that no longer count.
+fn refuse_others(tables: &Tables, file: &Arc<str>, folder: &str, found: &Listing) -> Result<()> {
+    if let Some(one) = found.folders.iter().find(|name| name.contains('=')) {
+        let hint = "name one such folder, or load the table: `mangrove load` reads the column in their names";
+        return Err(LakeError::Unsupported(format!("{file} is partitioned into folders such as `{one}`: {hint}")));
     }
+    let kind = match folder.rsplit_once('/').unwrap_or(("", folder)) {
+        _ if is_delta(found) => "Delta",
+        _ if is_iceberg(found) => "Iceberg",
+        (above, "data") if is_iceberg(&tables.files.list(above)?.unwrap_or_default()) => "Iceberg",
+        _ => return Ok(()),
+    };
+    let hint = "its library names the files that count: give these as `files:` (`mangrove docs lake`)";
+    Err(LakeError::Unsupported(format!("{file} is a table of {kind}, which may hold files that no longer count; {hint}")))
+}
+
+/// Whether a folder is a table of Delta.
+pub fn is_delta(found: &Listing) -> bool {
+    found.folders.iter().any(|name| name == "_delta_log")
+}
+
+/// Whether a folder is a table of Iceberg.
+pub fn is_iceberg(found: &Listing) -> bool {
+    ["metadata", "data"].iter().all(|wanted| found.folders.iter().any(|name| name == wanted))
 }

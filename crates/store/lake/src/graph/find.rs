@@ -172,16 +172,19 @@ impl Lake {
 
     /// The edges of a label that have ids of their own, read once.
     fn edges_by_id(&self, label: LabelId, kept: &LazyIds, limits: Option<&ReadContext>) -> Result<Arc<ById>> {
-        kept.get(|| {
+        kept.get(limits, || {
             let count = self.rows(ElementKind::Edge, label);
             let mut all = ById::new();
             for first in (0..count).step_by(AT_ONCE as usize) {
                 let edge = |local| EdgeRef { id: EdgeId::new(label, 0, local), source: VertexId(0), target: VertexId(0) };
                 let edges: Vec<EdgeRef> = (first..count.min(first + AT_ONCE)).map(edge).collect();
                 let ids = self.ids(Elements::Edges(&edges), limits)?;
-                for (row, local) in (first..).enumerate().take(ids.len()) {
-                    if let Some(id) = ids.cell(row).values().next().and_then(ExternalId::from_value) {
-                        all.entry(id).or_insert(local);
+                for (row, edge) in edges.iter().enumerate() {
+                    // A row that a filter leaves out may repeat the id of an edge.
+                    if let Some(id) = ids.cell(row).values().next().and_then(ExternalId::from_value)
+                        && self.has_edge(edge.id, limits)?
+                    {
+                        all.entry(id).or_insert(edge.id.local());
                     }
                 }
             }

@@ -11,7 +11,7 @@ use mangrove_graph::id::LOCAL_MAX;
 use mangrove_graph::{Cardinality, ElementKind, IdSpace, LabelId, LabelSchema, Predicate, Schema, ValueType};
 use mangrove_ingest::{
     ColumnType, ForeignKey, IdType, LabelRule, Mapping, PropertyPlan, Purpose, Scope, TableEntry, TableHints, TablePlan,
-    as_type, parse_mapping, plan_arrow, read_as,
+    Test, as_type, parse_mapping, plan_arrow, read_as,
 };
 
 use super::columns::{Column, Columns, Written};
@@ -144,7 +144,7 @@ impl Reading<'_> {
                 label.key = Some(key);
                 columns.properties.push(column.clone());
             }
-            self.refuse_nulls(&planned, entry, paths, &column)?;
+            self.refuse_nulls(entry, paths, &column)?;
             columns.id = Some(column);
         }
         let listed = |name: &str| entry.table.properties.iter().any(|(column, _)| column == name);
@@ -182,6 +182,8 @@ impl Reading<'_> {
             id_column(field, plan.id_type).map(End::Column).map_err(|reason| planned.wrong(reason))
         };
         let names = [end(plan.parts.source)?, end(plan.parts.target)?];
+        self.same_ids(&planned, &names[0], source, vertices)?;
+        self.same_ids(&planned, &names[1], target, vertices)?;
         let label = edge_label_named(&mut self.schema, &name);
         let mut of_label = self.schema.edge_labels[usize::from(label.0)].clone();
         of_label.ends.insert_mut((source, target));
@@ -218,7 +220,9 @@ impl Reading<'_> {
         let Some((_, field)) = planned.schema.fields().find(&key.column) else {
             return Err(planned.wrong(format!("it has no column `{}`, which is a foreign key in the mapping", key.column)));
         };
-        let named = id_column(field, IdType::Auto).map(End::Column).map_err(|reason| planned.wrong(reason))?;
+        let id_type = self.id_type_of(other);
+        let named = id_column(field, id_type).map(End::Column).map_err(|reason| planned.wrong(reason))?;
+        self.same_ids(&planned, &named, other, vertices)?;
         let label = edge_label_named(&mut self.schema, &key.label);
         let (source, target) = if key.is_incoming { (other, own) } else { (own, other) };
         let mut of_label = self.schema.edge_labels[usize::from(label.0)].clone();
@@ -250,6 +254,30 @@ impl Reading<'_> {
         }
         let layout = Layout::Tables(Box::new(table));
         Ok(EdgeType { label, source, target, columns, layout, base, ends, sorted: Default::default() })
+    }
+
+    /// The type that a mapping gives the ids of a label.
+    fn id_type_of(&self, label: LabelId) -> IdType {
+        let name = self.schema.label_name(ElementKind::Vertex, label);
+        let is_it = |entry: &&TableEntry| entry.kind == ElementKind::Vertex && entry.label.as_ref() == Some(&name);
+        self.mapping.tables.iter().find(is_it).and_then(|entry| entry.table.id_type).unwrap_or_default()
+    }
+
+    /// Refuses a column that cannot name vertices because their ids have another type.
+    fn same_ids(&self, planned: &Planned, end: &End, label: LabelId, vertices: &[VertexType]) -> Result<()> {
+        let ids = vertices.get(usize::from(label.0)).and_then(|of| of.columns.id.as_ref());
+        match (end.column(), ids) {
+            (Some(column), Some(ids)) if column.value_type != ids.value_type => {
+                let (name, found, expected) = (&column.name, column.value_type.name(), ids.value_type.name());
+                let of = self.schema.label_name(ElementKind::Vertex, label);
+                let hint = format!(
+                    "`id_type: {}` in one of the two tables reads both alike",
+                    if found == "string" { expected } else { "string" }
+                );
+                Err(planned.wrong(format!("column `{name}` holds {found}, but the ids of `{of}` are {expected}; {hint}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The label of vertices at an end; the only one there is, if none is named.
@@ -300,7 +328,9 @@ impl Reading<'_> {
         is_left_out: &dyn Fn(usize) -> bool,
     ) -> Result<()> {
         for (at, property) in planned.plan.columns.iter().enumerate() {
-            let Some(property) = property.as_ref().filter(|_| !is_left_out(at)) else { continue };
+            // A column without any value gives nothing.
+            let is_empty = *planned.schema.field(at).data_type() == ArrowType::Null;
+            let Some(property) = property.as_ref().filter(|_| !is_left_out(at) && !is_empty) else { continue };
             let declared = self.declared(kind, &label.name, property);
             let column = value_column(planned.schema.field(at), &declared, kind).map_err(|reason| planned.wrong(reason))?;
             let key = key_named(&mut self.schema, &property.name, self.name)?;
@@ -333,18 +363,22 @@ impl Reading<'_> {
             };
             let inferred = ColumnType::Inferred(mangrove_ingest::Inferred::Nothing);
             let column = value_column(field, &inferred, ElementKind::Vertex).map_err(|reason| planned.wrong(reason))?;
-            let predicate = as_compared(&condition.predicate, column.value_type).ok_or_else(|| {
+            let compared = match &condition.test {
+                Test::Passes(predicate) => as_compared(predicate, column.value_type).map(Test::Passes),
+                other => Some(other.clone()),
+            };
+            let test = compared.ok_or_else(|| {
                 let (name, t) = (&condition.column, column.value_type.name());
                 planned
                     .wrong(format!("column `{name}` holds {t}, and the condition of `where` compares it with another type"))
             })?;
-            tests.push((column, predicate));
+            tests.push((column, test));
         }
         Ok(Filters::new(tests))
     }
 
     /// Every vertex has an id, as far as footers tell.
-    fn refuse_nulls(&self, planned: &Planned, entry: &TableEntry, paths: &[Arc<str>], column: &Column) -> Result<()> {
+    fn refuse_nulls(&self, entry: &TableEntry, paths: &[Arc<str>], column: &Column) -> Result<()> {
         if !entry.conditions.is_empty() {
             return Ok(());
         }
@@ -353,7 +387,7 @@ impl Reading<'_> {
             if nulls > 0 {
                 let file = self.tables.files.name(table.path());
                 let reason = format!("column `{}` holds the ids, and lacks {nulls} of them", column.name);
-                return Err(LakeError::damaged(if nulls > 0 { &file } else { &planned.name }, reason));
+                return Err(LakeError::damaged(&file, reason));
             }
         }
         Ok(())

@@ -42,6 +42,7 @@ use crate::index::{IdsIndex, IndexCache};
 use crate::info::{EdgeInfo, Prefix, Side, VertexInfo};
 use columns::Columns;
 use ends::TableOfEdges;
+pub use expand::{is_delta, is_iceberg};
 use find::LazyIds;
 use labels::Chunks;
 use lazy::Lazy;
@@ -279,7 +280,7 @@ fn is_mapping(text: &str, name: &Arc<str>) -> Result<bool> {
         return Err(LakeError::damaged(name, reason));
     };
     let keys = yaml.members(&document)?;
-    Ok(keys.iter().any(|(key, _)| matches!(*key, "nodes" | "root" | "schema" | "files")))
+    Ok(!keys.iter().any(|(key, _)| matches!(*key, "vertices" | "name" | "version" | "prefix" | "extra_info")))
 }
 
 impl VertexType {

@@ -90,18 +90,18 @@ impl Lake {
         let files: Vec<Arc<str>> = (0..of.rows.chunks()).map(|chunk| of.file(column.group, chunk)).collect();
         let description = format!(
             "ids, 1\n{}\n{column:?} {:?}\n{}",
-            self.tables.files.name(""),
+            self.tables.files.full_place(),
             of.filters.tests,
             self.describe_files(&files, limits)?
         );
         if let Some(found) = self.indexes.open(&description).and_then(IdsIndex::parse) {
-            return of.by_id.get(|| Ok(found)).map(Some);
+            return of.by_id.get(limits, || Ok(found)).map(Some);
         }
         if if_there {
             of.has_no_ids.store(true, Ordering::Relaxed);
             return Ok(None);
         }
-        let made = of.by_id.get(|| {
+        let made = of.by_id.get(limits, || {
             let pieces = self.read_ids(of, column, limits)?;
             let file = match pieces.iter().all(Piece::are_integers) {
                 true => self.indexes.write(&description, |writer| {

@@ -1,26 +1,32 @@
 //! Filters of rows: which rows of tables are elements.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_array::Array;
 use arrow_buffer::BooleanBufferBuilder;
 use hashbrown::HashMap;
-use mangrove_graph::{Predicate, ReadContext};
+use mangrove_graph::ReadContext;
+use mangrove_ingest::Test;
 
 use super::columns::Column;
 use super::labels::Flags;
 use super::{Lake, VertexType};
 use crate::error::Result;
-use crate::pages::{self, Wanted, common};
+use crate::pages::{self, Table, Wanted, common};
+
+/// Rows that are tested at a time.
+const WINDOW: u64 = 1 << 18;
 
 /// Tests that all have to pass, and the rows of the files that were tested.
 #[derive(Default)]
 pub struct Filters {
-    pub tests: Vec<(Column, Predicate)>,
+    pub tests: Vec<(Column, Test)>,
     tested: Mutex<HashMap<Arc<str>, Arc<Flags>>>,
 }
 
 impl Filters {
-    pub fn new(tests: Vec<(Column, Predicate)>) -> Self {
+    pub fn new(tests: Vec<(Column, Test)>) -> Self {
         Self { tests, ..Self::default() }
     }
 
@@ -46,25 +52,47 @@ impl Lake {
             return Ok(Some(known.clone()));
         }
         let Some(table) = self.tables.at(std::slice::from_ref(path), limits)?.pop() else { return Ok(None) };
-        let mut runs: Vec<std::ops::Range<u64>> = std::iter::once(0..table.rows()).collect();
-        for (column, predicate) in &filters.tests {
-            let may = self.rows_that_may(path.clone(), column, predicate, limits)?;
-            let rows: Vec<u64> = common(&runs, &may).into_iter().flatten().collect();
-            let at = self.place_of(&table, column)?;
-            let wanted = Wanted { table: &table, column: at, rows: &rows };
-            let mut found = pages::read(&self.tables.files, &self.tables.pages, &[wanted], limits)?;
-            let Some(array) = found.pop() else { break };
-            let values = column.values(self.as_declared(path, column, array)?);
-            runs = runs_of(&rows, &values.passes(predicate));
-        }
         let mut bits = BooleanBufferBuilder::new(table.rows() as usize);
-        for run in &runs {
-            bits.append_n((run.start as usize).saturating_sub(bits.len()), false);
-            bits.append_n((run.end - run.start) as usize, true);
+        for start in (0..table.rows()).step_by(WINDOW as usize) {
+            let window = start..table.rows().min(start + WINDOW);
+            for run in self.selected_within(filters, path, &table, window.clone(), limits)? {
+                bits.append_n((run.start as usize).saturating_sub(bits.len()), false);
+                bits.append_n((run.end - run.start) as usize, true);
+            }
+            bits.append_n(window.end as usize - bits.len(), false);
         }
-        bits.append_n(table.rows() as usize - bits.len(), false);
         let flags = Arc::new(Flags::of(&bits.finish()));
         Ok(Some(tested().entry(path.clone()).or_insert(flags).clone()))
+    }
+
+    /// The rows among some of a file that pass, as runs.
+    fn selected_within(
+        &self,
+        filters: &Filters,
+        path: &Arc<str>,
+        table: &Table,
+        window: Range<u64>,
+        limits: Option<&ReadContext>,
+    ) -> Result<Vec<Range<u64>>> {
+        let mut runs: Vec<Range<u64>> = std::iter::once(window).collect();
+        for (column, test) in &filters.tests {
+            let rows: Vec<u64> = match test {
+                Test::Passes(predicate) => {
+                    let may = self.rows_that_may(path.clone(), column, predicate, limits)?;
+                    common(&runs, &may).into_iter().flatten().collect()
+                }
+                Test::IsNull | Test::IsNotNull => runs.iter().cloned().flatten().collect(),
+            };
+            let wanted = Wanted { table, column: self.place_of(table, column)?, rows: &rows };
+            let Some(array) = pages::read(&self.tables.files, &self.tables.pages, &[wanted], limits)?.pop() else { break };
+            let keep = match test {
+                Test::Passes(predicate) => column.values(self.as_declared(path, column, array)?).passes(predicate),
+                Test::IsNull => (0..array.len()).map(|row| array.is_null(row)).collect(),
+                Test::IsNotNull => (0..array.len()).map(|row| array.is_valid(row)).collect(),
+            };
+            runs = runs_of(&rows, &keep);
+        }
+        Ok(runs)
     }
 
     /// The rows of a chunk of vertices that are vertices; `None` for all.
@@ -95,8 +123,8 @@ impl Lake {
 }
 
 /// The rows that are kept, as runs.
-fn runs_of(rows: &[u64], keep: &[bool]) -> Vec<std::ops::Range<u64>> {
-    let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
+fn runs_of(rows: &[u64], keep: &[bool]) -> Vec<Range<u64>> {
+    let mut runs: Vec<Range<u64>> = Vec::new();
     for row in rows.iter().zip(keep).filter(|(_, keep)| **keep).map(|(row, _)| *row) {
         match runs.last_mut() {
             Some(last) if last.end == row => last.end += 1,

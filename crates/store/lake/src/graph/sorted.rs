@@ -17,6 +17,19 @@ const AT_ONCE: u64 = 1 << 18;
 /// An index numbers rows with 32 bits.
 const ROWS_MAX: u64 = u32::MAX as u64;
 
+impl EdgeType {
+    /// Fails if an index cannot number all rows.
+    pub(super) fn fits_an_index(&self) -> Result<()> {
+        match self.places() > ROWS_MAX || self.ends.iter().any(|rows| *rows > ROWS_MAX) {
+            true => {
+                let reason = format!("a type of edges with more than {ROWS_MAX} rows cannot be followed");
+                Err(LakeError::Unsupported(reason))
+            }
+            false => Ok(()),
+        }
+    }
+}
+
 impl Lake {
     /// The edges of a type sorted by an end. The first call reads the ends of all its edges, unless an index is there.
     pub(super) fn sorted(
@@ -25,7 +38,7 @@ impl Lake {
         side: Side,
         limits: Option<&ReadContext>,
     ) -> Result<std::sync::Arc<ListsIndex>> {
-        of.sorted[side as usize].get(|| {
+        of.sorted[side as usize].get(limits, || {
             let description = format!("{}\nlists by {side:?}", self.describe(of)?);
             if let Some(found) = self.indexes.open(&description) {
                 return Ok(ListsIndex::new(found));
@@ -98,7 +111,7 @@ impl Lake {
         let paths: Vec<_> = lists.first.files(lists.info.chunk_size).collect();
         Ok(format!(
             "edges of a list, 1\n{}\n{:?} {:?} {:?}\n{}",
-            self.tables.files.name(""),
+            self.tables.files.full_place(),
             lists.first.order,
             of.ends,
             lists.first.starts,

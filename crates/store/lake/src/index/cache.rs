@@ -10,11 +10,15 @@ use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Part;
+use mangrove_graph::GraphError;
+
 use crate::error::{LakeError, Result};
 
 /// The most bytes that stay, unless somebody says otherwise.
 const BYTES_MAX: u64 = 10_000_000_000;
-const EXTENSION: &str = "index";
+const EXTENSION: &str = "mangrove-index";
+/// What a file is called until it is whole.
+const UNFINISHED: &str = "unfinished";
 /// A file that nobody has finished for so long is left over from a process that was killed.
 const UNFINISHED_MAX: Duration = Duration::from_secs(24 * 3600);
 
@@ -35,11 +39,11 @@ impl IndexCache {
         Some(root.join(format!("{:032x}.{EXTENSION}", xxh3_128(description.as_bytes()))))
     }
 
-    /// The index that was made from what a description says. One that is damaged counts as missing.
+    /// The index that was made from what a description says. One that is damaged counts as missing, so it is made anew.
     pub fn open(&self, description: &str) -> Option<SegmentFile> {
         let path = self.path(description)?;
         let found = path.exists().then(|| SegmentFile::open(&path).ok()).flatten()?;
-        let is_it = found.get(Part::Description.key(0)).ok()? == Some(description.as_bytes());
+        let is_it = found.get(Part::Description.key(0)).ok()? == Some(description.as_bytes()) && found.verify().is_ok();
         if is_it {
             // How long ago it was used decides what goes first. If that cannot be noted, it goes sooner.
             let _ = File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
@@ -48,21 +52,20 @@ impl IndexCache {
     }
 
     /// Makes an index. If the directory cannot be written, the index lives until it is dropped.
-    pub fn write(&self, description: &str, fill: impl FnOnce(&mut SegmentWriter) -> Result<()>) -> Result<SegmentFile> {
+    pub fn write(&self, description: &str, fill: impl Fn(&mut SegmentWriter) -> Result<()>) -> Result<SegmentFile> {
         if let Some(path) = self.path(description)
             && let Some(root) = self.root.as_ref().filter(|root| make_private(root).is_ok())
         {
-            // Other processes may write the same index at the same time.
-            let own = root.join(format!("{}.{EXTENSION}", Uuid::new_v4().simple()));
-            let written = write_file(&own, description, fill);
-            let named = written.and_then(|()| std::fs::rename(&own, &path).map_err(failed(&path)));
-            if let Err(error) = named {
-                let _ = std::fs::remove_file(&own);
-                let _ = std::fs::remove_file(own.with_extension("unfinished"));
-                return Err(error);
+            match write_here(root, &path, description, &fill) {
+                Ok(file) => {
+                    self.make_room(root, &path);
+                    return Ok(file);
+                }
+                Err(error @ (LakeError::Cancelled | LakeError::Graph(GraphError::Stopped | GraphError::Late(_)))) => {
+                    return Err(error);
+                }
+                Err(error) => tracing::warn!("{}: no index can be kept there: {error}", root.display()),
             }
-            self.make_room(root, &path);
-            return Ok(SegmentFile::open(&path)?);
         }
         let place = tempfile::tempdir().map_err(failed(&std::env::temp_dir()))?;
         let path = place.path().join(format!("one.{EXTENSION}"));
@@ -87,17 +90,45 @@ impl IndexCache {
     }
 }
 
-/// The files of the cache, with what the system knows of them.
+/// Writes an index under a name of its own first: other processes may write the same one at the same time.
+fn write_here(
+    root: &Path,
+    path: &Path,
+    description: &str,
+    fill: impl Fn(&mut SegmentWriter) -> Result<()>,
+) -> Result<SegmentFile> {
+    let own = root.join(format!("{}.{UNFINISHED}-index", Uuid::new_v4().simple()));
+    let written = write_file(&own, description, fill).and_then(|()| {
+        // It is mapped before it has its name: from then on, another process may remove it to make room.
+        let file = SegmentFile::open(&own)?;
+        std::fs::rename(&own, path).map_err(failed(path))?;
+        Ok(file)
+    });
+    if written.is_err() {
+        let _ = std::fs::remove_file(&own);
+        let _ = std::fs::remove_file(own.with_extension(UNFINISHED));
+    }
+    written
+}
+
+/// The files of the cache, with what the system knows of them. Others may lie in the directory, too: ours have names of 32 digits.
 fn files(root: &Path) -> Vec<(PathBuf, Metadata)> {
     let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
-    let ours =
-        |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION || extension == "unfinished");
+    let ours = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('.'));
+        name.is_some_and(|(digits, extension)| {
+            digits.len() == 32
+                && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+                && (extension == EXTENSION || extension.starts_with(UNFINISHED))
+        })
+    };
     let entries = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).filter(ours);
     entries.filter_map(|path| std::fs::metadata(&path).ok().map(|metadata| (path, metadata))).collect()
 }
 
-fn write_file(path: &Path, description: &str, fill: impl FnOnce(&mut SegmentWriter) -> Result<()>) -> Result<()> {
+fn write_file(path: &Path, description: &str, fill: impl Fn(&mut SegmentWriter) -> Result<()>) -> Result<()> {
     let mut writer = SegmentWriter::create(path, Identity::default())?;
+    keep_private(&path.with_extension(UNFINISHED))?;
     writer.put(Part::Description.key(0), description.as_bytes())?;
     fill(&mut writer)?;
     // Checksums find what a crash of the machine leaves, and such an index is made anew. So nothing waits for the disk.
@@ -107,6 +138,17 @@ fn write_file(path: &Path, description: &str, fill: impl FnOnce(&mut SegmentWrit
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> LakeError {
     let path = path.to_owned();
     move |source| LakeError::Write { path, source }
+}
+
+/// Lets only its owner read a file, whatever its directory lets.
+fn keep_private(path: &Path) -> Result<()> {
+    #[cfg(unix)]
+    {
+        let only_owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(path, only_owner).map_err(failed(path))?;
+    }
+    let _ = path;
+    Ok(())
 }
 
 /// Makes a directory that only its owner reads: indexes tell of the data.
@@ -155,8 +197,8 @@ mod tests {
         std::fs::copy(&path, cache.path("b").unwrap()).unwrap();
         assert!(cache.open("b").is_none(), "its description differs");
         let mut bytes = std::fs::read(&path).unwrap();
-        let end = bytes.len() - 60;
-        bytes[end] ^= 1;
+        let middle = bytes.windows(10).position(|window| window == [7; 10]).unwrap();
+        bytes[middle] ^= 1;
         std::fs::write(&path, bytes).unwrap();
         assert!(cache.open("a").is_none(), "it is damaged");
         write(&cache, "a", 20);
@@ -177,8 +219,12 @@ mod tests {
         cache.open("c").unwrap();
         std::thread::sleep(Duration::from_millis(20));
         cache.open("a").unwrap();
+        for other in ["theirs.mangrove-index", "theirs.unfinished", "x.index"] {
+            std::fs::write(place.path().join(other), vec![1; 100_000]).unwrap();
+        }
         write(&cache, "d", 15_000);
         assert!(cache.open("b").is_none() && cache.open("a").is_some() && cache.open("d").is_some());
+        assert!(place.path().join("theirs.mangrove-index").exists(), "it is not ours");
         assert_eq!(held.get(Part::Count.key(0)).unwrap().map(<[u8]>::len), Some(10_000), "who reads it may go on");
     }
 

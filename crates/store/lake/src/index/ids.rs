@@ -148,7 +148,7 @@ mod tests {
             assert_eq!(found, Candidates { rows: vec![u64::from(*row)], is_sure: false });
         }
         let same = vec![(7, 1); CHUNK + 5];
-        let file = cache.write("z", |writer| IdsIndex::write_integers(writer, same, None)).unwrap();
+        let file = cache.write("z", |writer| IdsIndex::write_integers(writer, same.clone(), None)).unwrap();
         assert_eq!(IdsIndex::parse(file).unwrap().find(&7.into()).unwrap().rows.len(), CHUNK + 5, "across parts");
         let empty = cache.write("y", |writer| IdsIndex::write_hashes(writer, std::iter::empty(), None)).unwrap();
         assert_eq!(IdsIndex::parse(empty).unwrap().find(&7.into()).unwrap().rows, [0u64; 0]);

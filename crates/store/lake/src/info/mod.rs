@@ -22,3 +22,12 @@ pub use notes::Notes;
 pub use place::{Prefix, safe};
 pub use property::{FileType, Property, PropertyGroup, quoted};
 pub use vertex::VertexInfo;
+
+/// Reads a text as each kind of description, and forgets what it says: for tests that give it any text.
+pub fn parse_descriptions(text: &str) {
+    let name = "text.yml".into();
+    let _ = GraphInfo::parse(text, &name).map(|info| Notes::of(&info.extra).id_space());
+    let _ = VertexInfo::parse(text, &name);
+    let _ = EdgeInfo::parse(text, &name);
+    let _ = mangrove_ingest::parse_mapping(text, &name, std::path::Path::new(""), false);
+}

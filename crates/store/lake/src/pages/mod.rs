@@ -26,8 +26,9 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataPushDecoder, RowGroupMetaData};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, RowGroupMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
 
 use crate::error::{LakeError, Result};
@@ -43,7 +44,7 @@ pub use whole::row_group;
 const FOOTER_BYTES: u64 = 64 << 10;
 
 /// The most rows of a file.
-const FILE_ROWS_MAX: u64 = 1 << 26;
+const FILE_ROWS_MAX: u64 = u32::MAX as u64 - 1;
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 1 << 16;
 /// The most memory that the values of a page may take.
@@ -128,7 +129,17 @@ impl Table {
             }
         };
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(arrow_types == ArrowTypes::Ignored);
-        let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options).map_err(damaged)?;
+        let metadata = Arc::new(metadata);
+        let mut arrow = ArrowReaderMetadata::try_new(metadata.clone(), options).map_err(damaged)?;
+        if let Some(plain) = without_dictionaries(arrow.schema()) {
+            let options = ArrowReaderOptions::new().with_schema(plain);
+            arrow = ArrowReaderMetadata::try_new(metadata, options).map_err(damaged)?;
+        }
+        let metadata = arrow;
+        if let Some(codec) = unreadable(metadata.metadata()) {
+            let reason = format!("it is compressed with {codec}, which is not read: write it with zstd, snappy or gzip");
+            return Err(LakeError::damaged(&files.name(&file.path), reason));
+        }
         let mut starts = vec![0u64];
         for group in metadata.metadata().row_groups() {
             let rows = u64::try_from(group.num_rows()).ok().and_then(|rows| starts[starts.len() - 1].checked_add(rows));
@@ -214,10 +225,17 @@ impl Table {
         self.metadata.schema().fields().len()
     }
 
-    /// The leaf of a column, which decides its pages.
+    /// The first leaf of a column, which decides its pages.
     fn leaf(&self, column: usize) -> usize {
+        self.leaves(column).start
+    }
+
+    /// The leaves of a column: several for structs and maps.
+    fn leaves(&self, column: usize) -> Range<usize> {
         let schema = self.metadata.parquet_schema();
-        (0..schema.num_columns()).find(|leaf| schema.get_column_root_idx(*leaf) == column).unwrap_or(0)
+        let is_of = |leaf: &usize| schema.get_column_root_idx(*leaf) == column;
+        let first = (0..schema.num_columns()).find(is_of).unwrap_or(0);
+        first..(first..schema.num_columns()).take_while(is_of).count() + first
     }
 
     /// The page that holds a row of the file; `None` beyond its end. O(log pages).
@@ -235,13 +253,23 @@ impl Table {
 
     /// Where the pages of a column of a row group are; nothing if the file does not say.
     fn pages(&self, group: usize, leaf: usize) -> &[PageLocation] {
+        // The pages of several leaves end at different rows. So such a column is one page.
+        if self.leaves(self.metadata.parquet_schema().get_column_root_idx(leaf)).len() > 1 {
+            return &[];
+        }
         let index = self.metadata.metadata().offset_index().and_then(|index| index.get(group)?.get(leaf));
         index.map_or(&[], |of| of.page_locations())
     }
 
     /// The bytes of a page, and those of the dictionary that it needs.
     fn ranges(&self, leaf: usize, page: &Page) -> impl Iterator<Item = Range<u64>> {
-        let (start, bytes) = self.metadata.metadata().row_group(page.group).column(leaf).byte_range();
+        let group = self.metadata.metadata().row_group(page.group);
+        let further = self.leaves(self.metadata.parquet_schema().get_column_root_idx(leaf)).skip(1);
+        let further: Vec<Range<u64>> = further
+            .map(|leaf| group.column(leaf).byte_range())
+            .map(|(start, bytes)| start..start.saturating_add(bytes))
+            .collect();
+        let (start, bytes) = group.column(leaf).byte_range();
         let pages = self.pages(page.group, leaf);
         let (dictionary, of_page) = match (pages.get(page.at), pages.first()) {
             (Some(location), Some(first)) => {
@@ -250,8 +278,33 @@ impl Table {
             }
             _ => (0..0, start..start.saturating_add(bytes)),
         };
-        [dictionary, of_page].into_iter().filter(|range| !range.is_empty())
+        [dictionary, of_page].into_iter().chain(further).filter(|range| !range.is_empty())
     }
+}
+
+/// The schema with plain columns in place of dictionaries, which are larger than the pages that are read of them; `None` if there
+/// are none.
+fn without_dictionaries(schema: &arrow_schema::SchemaRef) -> Option<arrow_schema::SchemaRef> {
+    use arrow_schema::{DataType, Schema};
+    let plain = |field: &arrow_schema::FieldRef| match field.data_type() {
+        DataType::Dictionary(_, values) => Arc::new(field.as_ref().clone().with_data_type((**values).clone())),
+        DataType::RunEndEncoded(_, values) => Arc::new(field.as_ref().clone().with_data_type(values.data_type().clone())),
+        _ => field.clone(),
+    };
+    let fields: Vec<_> = schema.fields().iter().map(plain).collect();
+    let changed = fields.iter().zip(schema.fields()).any(|(new, old)| new.data_type() != old.data_type());
+    changed.then(|| Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
+}
+
+/// The first codec that this build does not have, if a column uses one.
+fn unreadable(metadata: &ParquetMetaData) -> Option<&'static str> {
+    let codecs = metadata.row_groups().iter().flat_map(|group| group.columns()).map(|column| column.compression());
+    codecs.into_iter().find_map(|codec| match codec {
+        Compression::BROTLI(_) => Some("Brotli"),
+        Compression::LZ4 | Compression::LZ4_RAW => Some("LZ4"),
+        Compression::LZO => Some("LZO"),
+        _ => None,
+    })
 }
 
 /// Rows of a column of a file.
