@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from measure import table
-from topology import read
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / ".venv" / "path"))
+from measure import table  # noqa: E402
+from topology import read  # noqa: E402
 
 
 def widths(column):
