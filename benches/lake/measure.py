@@ -32,7 +32,7 @@ def once(work):
 
 def apart(code, *arguments):
     """Runs a program in a process of its own. It prints JSON."""
-    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
     if done.returncode != 0:
         return {"failed": (done.stderr.strip() or "it crashed").splitlines()[-1][:100]}
     return json.loads(done.stdout.splitlines()[-1])

@@ -40,7 +40,7 @@ print(json.dumps({"wall": time.perf_counter() - wall, "cpu": used.ru_utime + use
 """
 
 OFFICIAL_HUB = """
-import json, sys, time
+import json, os, sys, time
 import graphar
 from graphar._core import AdjListType, EdgesCollection
 graph, hub, degree = graphar.graph_info.GraphInfo.load(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
@@ -48,8 +48,7 @@ edges = EdgesCollection.Make(graph, "v", "e", "v", AdjListType.ordered_by_source
 def neighbours():
     at, found = edges.find_src(hub, edges.begin()), []
     for _ in range(degree):
-        found.append(at.destination())
-        at.__next__()
+        found.append(at.__next__().destination())
     return found
 neighbours()
 least = cpu = 1e9
@@ -59,6 +58,8 @@ for _ in range(3):
     wall, used = time.perf_counter() - wall, time.process_time() - used
     if wall < least: least, cpu = wall, used
 print(json.dumps({"wall": least, "cpu": cpu, "sum": sum(found)}))
+sys.stdout.flush()
+os._exit(0)  # the library crashes when it is unloaded
 """
 
 
@@ -118,7 +119,7 @@ def transform(work, source, target):
     sorting, _, _ = once(sort_and_write)
     official = apart(OFFICIAL, work, count)
     # The importer writes the files of the types, but not the one that names them.
-    (work / "official/official.graph.yml").write_text("name: official\nprefix: ./\nvertices:\n  - v.vertex.yml\nedges:\n  - v_e_v.edge.yml\nversion: gar/v1\n")
+    (work / "official/official.graph.yml").write_text(f"name: official\nprefix: {work}/official/\nvertices:\n  - v.vertex.yml\nedges:\n  - v_e_v.edge.yml\nversion: gar/v1\n")
     db = mg.open(work / "db", durability="relaxed")
     loading, _, _ = once(lambda: db.load(nodes={"v": work / "v.parquet"}, edges={("v", "e", "v"): work / "e.parquet"}, progress=False))
     exporting, _, _ = once(lambda: db.export(work / "lake", "graphar"))

@@ -430,6 +430,17 @@ def test_ids_beyond_64_bits_are_named():
     assert "9223372036854775813" in lake.check()[0]
 
 
+def test_a_vertex_without_an_id_is_named():
+    write("n.parquet", {"id": [1, None, None], "kind": ["a", "a", "b"]})
+    with open("map.yml", "w") as out:
+        out.write("nodes:\n  - {file: n.parquet, label: n, where: {kind: a}}\n")
+    with pytest.raises(mg.QueryError, match=r"n\.parquet: row 2: there is no id in column `id`"):
+        ask(mg.open_lake("map.yml"), "g.V().id()")
+    with open("map.yml", "w") as out:
+        out.write("nodes:\n  - {file: n.parquet, label: n, where: {kind: a, id: {neq: null}}}\n")
+    assert ask(mg.open_lake("map.yml"), "g.V().id()") == ["n/1"]
+
+
 def test_foreign_keys_read_ids_as_their_table_does():
     mapping = "nodes:\n  - file: n.parquet\n    label: n\n    id_type: string\n    foreign_keys: {next: {label: next, to: n}}\n"
     write("n.parquet", {"id": [1, 2], "next": [2, None]})

@@ -10,8 +10,8 @@ use mangrove_graph::{
 
 use super::columns::What;
 use super::lazy::Lazy;
-use super::{Lake, Layout, VertexType};
-use crate::error::Result;
+use super::{Lake, Layout, VertexFiles, VertexType};
+use crate::error::{LakeError, Result};
 use crate::index::IdsIndex;
 
 /// The local id of each edge of a label that has an id of its own.
@@ -202,10 +202,24 @@ impl Lake {
         }
         // Vertices whose files give them no id have generated ones.
         let id = |(row, vertex): (usize, &VertexId)| match column.cell(row) {
-            Cell::Absent if self.is_there(*vertex, limits)? => Ok(Cell::One(vertex.generated().to_value())),
+            Cell::Absent if self.is_there(*vertex, limits)? => self.without_id(*vertex).map(Cell::One),
             cell => Ok(cell),
         };
         Ok(PropertyColumn::Cells(vertices.iter().enumerate().map(id).collect::<Result<_>>()?))
+    }
+
+    /// The id of a vertex whose files give it none: a generated one. In tables, every vertex has one of its own.
+    fn without_id(&self, vertex: VertexId) -> Result<mangrove_graph::Value> {
+        match self.vertex_type(vertex.label()) {
+            Some(of) if matches!(of.files, VertexFiles::Tables(_)) => {
+                let chunk = of.rows.chunk_of(vertex.local());
+                let row = vertex.local() - of.rows.locals(chunk).start + 1;
+                let column = of.columns.id.as_ref().map_or("", |column| &column.name);
+                let reason = format!("row {row}: there is no id in column `{column}`");
+                Err(LakeError::damaged(&self.tables.files.name(&of.file(0, chunk)), reason))
+            }
+            _ => Ok(vertex.generated().to_value()),
+        }
     }
 
     fn id_of(&self, vertex: VertexId, limits: Option<&ReadContext>) -> Result<mangrove_graph::Value> {
