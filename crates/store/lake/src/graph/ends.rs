@@ -232,7 +232,7 @@ impl Lake {
         for side in [Side::Source, Side::Target] {
             text += &format!("{:?}\n", tables.names[side as usize].column());
             if let Some(vertices) = self.vertex_type(of.end(side)) {
-                let paths: Vec<Arc<str>> = (0..vertices.rows.chunks()).map(|chunk| vertices.file(0, chunk)).collect();
+                let paths = vertices.files(0);
                 text += &format!("{:?} {} {}\n", vertices.columns.id, tests(&vertices.filters), files(&paths)?);
             }
         }

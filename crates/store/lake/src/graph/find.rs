@@ -122,7 +122,7 @@ impl Lake {
     ) -> Result<Option<Vec<Option<VertexId>>>> {
         let Some(column) = of.columns.id.as_ref().filter(|_| ids.len() <= IDS_MAX) else { return Ok(None) };
         let wanted = Predicate::Within(ids.iter().map(ExternalId::to_value).collect::<Vec<_>>().into());
-        let paths: Vec<Arc<str>> = (0..of.rows.chunks()).map(|chunk| of.file(column.group, chunk)).collect();
+        let paths = of.files(column.group);
         // All footers come together.
         for (chunk, table) in (0..).zip(self.tables.at(&paths, limits)?) {
             table.must_have(&self.tables.files, of.rows_of(chunk))?;

@@ -294,6 +294,11 @@ impl VertexType {
         }
     }
 
+    /// The files with all chunks of a group.
+    fn files(&self, group: usize) -> Vec<Arc<str>> {
+        (0..self.rows.chunks()).map(|chunk| self.file(group, chunk)).collect()
+    }
+
     /// The file with the further labels of a chunk.
     fn labels_file(&self, chunk: u64) -> Option<Arc<str>> {
         let VertexFiles::GraphAr { folder, .. } = &self.files else { return None };

@@ -83,11 +83,10 @@ impl Lake {
         if let Some(known) = of.by_id.known() {
             return Ok(Some(known));
         }
-        let is_missing = |of: &VertexType| of.has_no_ids.load(Ordering::Relaxed);
-        if if_there && is_missing(of) {
+        if if_there && of.has_no_ids.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let files: Vec<Arc<str>> = (0..of.rows.chunks()).map(|chunk| of.file(column.group, chunk)).collect();
+        let files = of.files(column.group);
         let description = format!(
             "ids, 1\n{}\n{column:?} {:?}\n{}",
             self.tables.files.full_place(),
@@ -123,7 +122,7 @@ impl Lake {
 
     /// The ids of a type, by row group.
     fn read_ids(&self, of: &VertexType, column: &Column, limits: Option<&ReadContext>) -> Result<Vec<Piece>> {
-        let files: Vec<Arc<str>> = (0..of.rows.chunks()).map(|chunk| of.file(column.group, chunk)).collect();
+        let files = of.files(column.group);
         if of.rows.count() >= u64::from(NONE) {
             return Err(LakeError::Unsupported(format!("a table with more than {NONE} rows cannot be indexed")));
         }
