@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use mangrove_graph::{Cardinality, Cell, ElementId, ElementKind, GraphWrite, IdSpace, NewEdge, PropertyValue, Value};
+use mangrove_graph::{
+    Cardinality, Catalog, Cell, ElementId, ElementKind, Elements, GraphView, GraphWrite, IdSpace, NewEdge, PropertyValue,
+    Value, VertexId,
+};
 use mangrove_ingest::Quiet;
 use mangrove_lake::{GraphArOptions, Lake, LakeError, LakeOptions, LakeView, export};
 use mangrove_testkit::{Oracle, compare, graphs};
@@ -161,6 +164,28 @@ fn the_key_of_a_label_is_its_primary_property() {
 #[test]
 fn a_larger_graph_survives() {
     assert_survives(&made::large(IdSpace::Graph), &GraphArOptions { vertex_chunk: 100, edge_chunk: 256, is_lossy: false });
+}
+
+/// Pages of a row group that one call misses are decoded in one pass.
+#[test]
+fn pages_that_are_read_together_keep_their_rows() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    for (n, person) in vertices(&mut graph, "person", 0..20_000).into_iter().enumerate() {
+        set(&mut graph, ElementId::Vertex(person), "n", n as i64 * 7 % 20_011);
+        set(&mut graph, ElementId::Vertex(person), "name", format!("p{n}"));
+    }
+    let home = tempfile::tempdir().unwrap();
+    let view = written(&graph, &home.path().join("out"), &GraphArOptions::default());
+    let rows = [19_999, 3, 9_000, 9_001, 14_000, 5_000];
+    let people = rows.map(|row| VertexId::new(view.schema().label(ElementKind::Vertex, "person").unwrap(), 0, row));
+    let keys = ["n", "name"].map(|name| view.schema().key(name).unwrap());
+    let mut columns = Vec::new();
+    view.columns(Elements::Vertices(&people), &keys, &mut columns).unwrap();
+    for (at, row) in rows.into_iter().enumerate() {
+        let n = columns[0].cell(at).values().next().cloned();
+        let name = columns[1].cell(at).values().next().cloned();
+        assert_eq!((n, name), (Some((row as i64 * 7 % 20_011).into()), Some(format!("p{row}").into())), "row {row}");
+    }
 }
 
 #[test]
