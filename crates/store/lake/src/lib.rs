@@ -5,10 +5,12 @@
 //!   pages   Parquet, page by page            graph   files as a graph: GraphView over GraphAr, or over mapped tables
 //!   index   edges by vertex, kept            load    files into a graph that can be written
 //!   write   a graph as a directory           propose a mapping from footers
+//!   convert CSV, JSON and ORC to Parquet
 //! ```
 //! The format is that of GraphAr (Li et al., VLDB'24, §3 and §4) as its libraries 0.12 and 0.13 write it (`gar/v1`).
 
 mod casts;
+mod convert;
 mod error;
 mod files;
 mod graph;

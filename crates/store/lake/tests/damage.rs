@@ -11,6 +11,7 @@ use mangrove_ingest::{ExportFormat, Quiet};
 use mangrove_lake::{GraphArOptions, Lake, LakeOptions, LakeView, export};
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::{Oracle, compare};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 mod made;
 
@@ -130,6 +131,53 @@ fn any_damage_is_an_error_or_changes_nothing_that_is_read() {
     let file = at.join(export(&graph, &at, &options, &mut Quiet).unwrap().graph_file);
     let (noticed, rounds) = damage_each(&file, &home.path().join("indexes"), &|| files(&at));
     assert!(noticed > rounds / 2, "{noticed} of {rounds}");
+}
+
+/// The rows of a Parquet file as a file of another format.
+fn rewrite(path: &Path, format: &str) {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(path).unwrap()).unwrap();
+    let (schema, mut bytes) = (reader.schema().clone(), Vec::new());
+    let batches: Vec<_> = reader.build().unwrap().map(Result::unwrap).collect();
+    match format {
+        "csv" => {
+            let mut writer = arrow_csv::Writer::new(&mut bytes);
+            batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        }
+        "json" => {
+            let mut writer = arrow_json::LineDelimitedWriter::new(&mut bytes);
+            writer.write_batches(&batches.iter().collect::<Vec<_>>()).unwrap();
+            writer.finish().unwrap();
+        }
+        _ => {
+            let mut writer = orc_rust::ArrowWriterBuilder::new(&mut bytes, schema).try_build().unwrap();
+            batches.iter().for_each(|batch| writer.write(batch).unwrap());
+            writer.close().unwrap();
+        }
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn any_damage_to_other_formats_is_an_error_or_changes_nothing_that_is_read() {
+    for format in ["csv", "json", "orc"] {
+        let home = tempfile::tempdir().unwrap();
+        let at = home.path().join("graph");
+        let options = GraphArOptions { vertex_chunk: 3, edge_chunk: 2, is_lossy: false };
+        let file = at.join(export(&Oracle::modern(), &at, &options, &mut Quiet).unwrap().graph_file);
+        let is_chunk = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("chunk");
+        let chunks: Vec<PathBuf> = files(&at).into_iter().filter(is_chunk).collect();
+        chunks.iter().for_each(|path| rewrite(path, format));
+        for path in files(&at).iter().filter(|path| path.extension().is_some_and(|e| e == "yml")) {
+            fs::write(
+                path,
+                fs::read_to_string(path).unwrap().replace("file_type: parquet", &format!("file_type: {format}")),
+            )
+            .unwrap();
+        }
+        let (noticed, rounds) = damage_each(&file, &home.path().join("indexes"), &|| chunks.clone());
+        // Another letter in a text is no damage that a file of text can show.
+        assert!(noticed > rounds / 5, "{format}: {noticed} of {rounds}");
+    }
 }
 
 /// The mapping, its tables, and the indexes of their edges. A damaged index is made anew, which is no error.

@@ -36,7 +36,7 @@ impl Local {
             opened => opened.map_err(|error| self.failed(path, error))?,
         };
         let metadata = opened.metadata().map_err(|error| self.failed(path, error))?;
-        let file = OpenFile { path: path.clone(), size: metadata.len(), version: version(&metadata) };
+        let file = OpenFile { path: path.clone(), size: metadata.len(), version: version(&metadata), converted: None };
         let start = file.size.saturating_sub(bytes);
         let end = read_at(&opened, start, file.size - start).map_err(|error| self.failed(path, error))?;
         Ok(Some((file, end)))

@@ -23,6 +23,24 @@ pub struct OpenFile {
     pub path: Arc<str>,
     pub size: u64,
     version: Version,
+    converted: Option<Converted>,
+}
+
+/// The bytes of a file in another format.
+#[derive(Clone, PartialEq, Eq)]
+struct Converted(Bytes);
+
+impl std::fmt::Debug for Converted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
+}
+
+impl OpenFile {
+    /// The same file in another format: these bytes are read in place of its own.
+    pub fn converted(self, bytes: Bytes) -> Self {
+        Self { size: bytes.len() as u64, converted: Some(Converted(bytes)), ..self }
+    }
 }
 
 /// What changes when a file does.
@@ -156,7 +174,17 @@ impl Files {
 
     /// Reads parts of files, near ones together.
     pub fn read(&self, parts: &[Part<'_>], limits: Option<&ReadContext>) -> Result<Vec<Bytes>> {
-        self.source.read(parts, limits)
+        if parts.iter().all(|part| part.file.converted.is_none()) {
+            return self.source.read(parts, limits);
+        }
+        let (held, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.file.converted.is_some());
+        debug_assert!(held.iter().all(|part| part.range.end <= part.file.size));
+        let mut read = self.source.read(&others.into_iter().cloned().collect::<Vec<_>>(), limits)?.into_iter();
+        let bytes = |part: &Part<'_>| match &part.file.converted {
+            Some(Converted(bytes)) => Some(bytes.slice(part.range.start as usize..part.range.end as usize)),
+            None => read.next(),
+        };
+        Ok(parts.iter().filter_map(bytes).collect())
     }
 
     /// The text of a file of at most `bytes_max` bytes.

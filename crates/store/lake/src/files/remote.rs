@@ -185,7 +185,7 @@ async fn open(
         found => found.map_err(|error| (path.clone(), error))?,
     };
     let version = Version::Remote { tag: found.meta.e_tag.clone(), modified: found.meta.last_modified.timestamp_millis() };
-    let file = OpenFile { path: path.clone(), size: found.meta.size, version };
+    let file = OpenFile { path: path.clone(), size: found.meta.size, version, converted: None };
     let end = found.bytes().await.map_err(|error| (path, error))?;
     Ok(Some((file, end)))
 }
@@ -309,7 +309,8 @@ mod tests {
     use super::*;
 
     fn file(path: &str) -> OpenFile {
-        OpenFile { path: path.into(), size: 1 << 30, version: Version::Remote { tag: None, modified: 0 } }
+        let version = Version::Remote { tag: None, modified: 0 };
+        OpenFile { path: path.into(), size: 1 << 30, version, converted: None }
     }
 
     /// The byte at a place of a file.

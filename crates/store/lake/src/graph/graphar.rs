@@ -2,21 +2,27 @@
 
 use std::sync::Arc;
 
+use arrow_schema::Field;
 use mangrove_graph::id::LOCAL_MAX;
-use mangrove_graph::{ElementKind, LabelId, LabelSchema, Schema, ValueType};
+use mangrove_graph::{Cardinality, ElementKind, LabelId, LabelSchema, Schema, ValueType};
 
 use super::columns::{Column, Columns, Written};
 use super::counts::Counts;
+use super::forms::Forms;
 use super::rows::Rows;
 use super::tables::Tables;
 use super::{
     EdgeType, Lake, LakeOptions, Layout, List, Lists, NAMES_MAX, TEXT_BYTES_MAX, VertexFiles, VertexType, edge_label_named,
     key_named,
 };
+use crate::convert::FileForm;
 use crate::error::{LakeError, Result};
 use crate::files::Files;
+use crate::index::IndexCache;
 use crate::info::types::{DataType, Scalar};
-use crate::info::{EdgeInfo, FileType, GraphInfo, Notes, Order, Prefix, Property, PropertyGroup, Side, VertexInfo};
+use crate::info::{
+    EdgeInfo, FileType, GraphInfo, Notes, OFFSET, Order, Prefix, Property, PropertyGroup, SOURCE, Side, TARGET, VertexInfo,
+};
 
 /// The most chunks of one type. More would take more memory than they are worth.
 const CHUNKS_MAX: u64 = 1 << 18;
@@ -25,8 +31,14 @@ const CHUNKS_MAX: u64 = 1 << 18;
 pub fn open(files: Files, text: &str, name: &Arc<str>, options: &LakeOptions) -> Result<Lake> {
     let info = GraphInfo::parse(text, name)?;
     let notes = Notes::of(&info.extra);
-    let mut reading =
-        Reading { files: &files, root: &info.prefix, schema: Schema::default(), notes, counts: Counts::default() };
+    let mut reading = Reading {
+        files: &files,
+        root: &info.prefix,
+        schema: Schema::default(),
+        notes,
+        counts: Counts::default(),
+        folders: Vec::new(),
+    };
     reading.schema.id_space = reading.notes.id_space();
     // A few calls for all files: each is a journey if they are far away.
     let named: Vec<&str> = info.vertices.iter().chain(&info.edges).map(String::as_str).collect();
@@ -40,9 +52,11 @@ pub fn open(files: Files, text: &str, name: &Arc<str>, options: &LakeOptions) ->
     if reading.schema.vertex_labels.len() > NAMES_MAX {
         return Err(LakeError::damaged(name, "there are too many labels"));
     }
-    let (schema, notes) = (reading.schema, reading.notes);
+    let (schema, notes, folders) = (reading.schema, reading.notes, reading.folders);
     let times = schema.edge_labels.iter().map(|label| notes.time(&label.name).map(Arc::from)).collect();
-    Ok(Lake::new(Tables::new(files), schema, (vertices, edges), times, options))
+    let indexes = IndexCache::new(options.cache.clone(), options.cache_bytes_max);
+    let forms = Forms::new(folders, indexes.clone());
+    Ok(Lake::new(Tables::new(files, forms), schema, (vertices, edges), times, indexes))
 }
 
 /// Reads the description of a graph.
@@ -52,6 +66,8 @@ struct Reading<'f> {
     schema: Schema,
     notes: Notes,
     counts: Counts,
+    /// Folders with files of other formats than Parquet.
+    folders: Vec<(Prefix, FileForm)>,
 }
 
 impl Reading<'_> {
@@ -127,6 +143,7 @@ impl Reading<'_> {
             label.key = columns.id.as_ref().and_then(|column| column.key);
         }
         self.schema.vertex_labels.push(label);
+        info.groups.iter().for_each(|group| self.note_form(folder.join(&group.prefix), group.file_type, columns_of(group)));
         let rows = Rows::Even { size: info.chunk_size, count };
         Ok(VertexType::new(rows, VertexFiles::GraphAr { info, folder }, columns))
     }
@@ -160,7 +177,6 @@ impl Reading<'_> {
         let id = self.notes.id_column(kind, &label.name).map(str::to_owned);
         let mut columns = Columns::default();
         for (group, of) in groups.iter().enumerate() {
-            readable(name, of.file_type)?;
             for property in &of.properties {
                 if columns.properties.iter().any(|known| known.name == property.name) {
                     return Err(LakeError::damaged(name, format!("there are two properties called `{}`", property.name)));
@@ -223,12 +239,12 @@ impl Reading<'_> {
         let columns = self.columns(&name, ElementKind::Edge, &info.groups, &mut schema)?;
         self.schema.edge_labels.replace(label.0, schema);
         let folder = self.root.join(&info.prefix);
+        for list in &info.lists {
+            self.note_forms_of_list(&info, &folder.join(&list.prefix), list.file_type);
+        }
         let ends = [source, target].map(|label| vertices[usize::from(label.0)].rows.count());
         let read = |order: Order| match info.list(order) {
-            Some(list) => {
-                readable(&name, list.file_type)?;
-                self.list(&info, folder.join(&list.prefix), order, ends[order.by as usize]).map(Some)
-            }
+            Some(list) => self.list(&info, folder.join(&list.prefix), order, ends[order.by as usize]).map(Some),
             None => Ok(None),
         };
         let orders = [(Side::Source, true), (Side::Target, true), (Side::Source, false), (Side::Target, false)];
@@ -253,6 +269,20 @@ impl Reading<'_> {
         Ok(EdgeType { label, source, target, columns, layout, base, ends, sorted: Default::default() })
     }
 
+    /// Notes how the files of a folder are written, if they are no Parquet.
+    fn note_form(&mut self, folder: Prefix, file_type: FileType, columns: Vec<Field>) {
+        if file_type != FileType::Parquet {
+            self.folders.push((folder, FileForm { file_type, columns: Arc::new(arrow_schema::Schema::new(columns)) }));
+        }
+    }
+
+    fn note_forms_of_list(&mut self, info: &EdgeInfo, folder: &Prefix, file_type: FileType) {
+        let numbers = |name: &str| Field::new(name, arrow_schema::DataType::Int64, true);
+        self.note_form(folder.folder("adj_list"), file_type, vec![numbers(SOURCE), numbers(TARGET)]);
+        self.note_form(folder.folder("offset"), file_type, vec![numbers(OFFSET)]);
+        info.groups.iter().for_each(|group| self.note_form(folder.join(&group.prefix), group.file_type, columns_of(group)));
+    }
+
     /// Whether there are files of edges of a part. One without edges may have no count.
     fn has_edges(&self, folder: &Prefix, part: u64) -> Result<bool> {
         let ends = folder.folder("adj_list").folder(format_args!("part{part}")).file("chunk0");
@@ -274,13 +304,18 @@ impl Reading<'_> {
     }
 }
 
-/// Refuses files in formats that are not read here.
-fn readable(name: &Arc<str>, file_type: FileType) -> Result<()> {
-    match file_type {
-        FileType::Parquet => Ok(()),
-        other => {
-            let hint = "GraphAr's own tools turn such files into Parquet";
-            Err(LakeError::Unsupported(format!("{name}: files of the format {} cannot be read; {hint}", other.name())))
-        }
-    }
+/// The columns of a group, with the types that their values have in files.
+fn columns_of(group: &PropertyGroup) -> Vec<Field> {
+    let column = |property: &Property| {
+        let (scalar, is_list) = match property.data_type {
+            DataType::One(scalar) => (scalar, property.cardinality != Cardinality::Single),
+            DataType::List(scalar) => (scalar, true),
+        };
+        let data_type = match is_list {
+            true => arrow_schema::DataType::List(Arc::new(Field::new_list_field(scalar.arrow_type(), true))),
+            false => scalar.arrow_type(),
+        };
+        Field::new(&*property.name, data_type, true)
+    };
+    group.properties.iter().map(column).collect()
 }

@@ -24,6 +24,7 @@ use super::tables::Tables;
 use super::{EdgeType, Lake, LakeOptions, Layout, VertexFiles, VertexType, edge_label_named, key_named};
 use crate::error::{LakeError, Result};
 use crate::files::Files;
+use crate::index::IndexCache;
 
 /// Opens the tables that the text of a mapping describes.
 pub fn open(files: Files, text: &str, name: &Arc<str>, options: &LakeOptions) -> Result<Lake> {
@@ -64,8 +65,9 @@ pub fn open(files: Files, text: &str, name: &Arc<str>, options: &LakeOptions) ->
         }
     }
     let schema = reading.schema;
+    let indexes = IndexCache::new(options.cache.clone(), options.cache_bytes_max);
     let times = schema.edge_labels.iter().map(|label| time_of(&mapping, &label.name)).collect();
-    Ok(Lake::new(tables, schema, (vertices, edges), times, options))
+    Ok(Lake::new(tables, schema, (vertices, edges), times, indexes))
 }
 
 /// The names of the files of a table.

@@ -13,6 +13,7 @@ mod counts;
 mod ends;
 mod expand;
 mod find;
+mod forms;
 mod graphar;
 mod hop;
 mod labels;
@@ -402,10 +403,9 @@ impl Lake {
         schema: Schema,
         (vertices, edges): (Vec<VertexType>, Vec<EdgeType>),
         times: Vec<Option<Arc<str>>>,
-        options: &LakeOptions,
+        indexes: IndexCache,
     ) -> Self {
         let edge_ids = schema.edge_labels.iter().map(|_| LazyIds::default()).collect();
-        let indexes = IndexCache::new(options.cache.clone(), options.cache_bytes_max);
         let (schema, statistics) = (Arc::new(schema), OnceLock::new());
         Self { tables, schema, statistics, vertices, edges, edge_ids, times, indexes }
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashMap;
 use mangrove_graph::ReadContext;
 
+use super::forms::Forms;
 use crate::error::{LakeError, Result};
 use crate::files::Files;
 use crate::pages::{ArrowTypes, Cache, Table};
@@ -19,6 +20,7 @@ pub struct Tables {
     arrow_types: ArrowTypes,
     /// All files are known and open.
     are_listed: bool,
+    forms: Forms,
     opened: Mutex<Opened>,
 }
 
@@ -30,14 +32,14 @@ struct Opened {
 
 impl Tables {
     /// Files that are opened when they are first needed.
-    pub fn new(files: Files) -> Self {
+    pub fn new(files: Files, forms: Forms) -> Self {
         let (pages, opened) = (Cache::new(PAGES_BYTES_MAX), Mutex::default());
-        Self { files, pages, arrow_types: ArrowTypes::Ignored, are_listed: false, opened }
+        Self { files, pages, arrow_types: ArrowTypes::Ignored, are_listed: false, forms, opened }
     }
 
     /// Files that any program may have written, and that are all opened at the beginning.
     pub fn of_others(files: Files) -> Self {
-        Self { arrow_types: ArrowTypes::Followed, are_listed: true, ..Self::new(files) }
+        Self { arrow_types: ArrowTypes::Followed, are_listed: true, ..Self::new(files, Forms::default()) }
     }
 
     /// Opens those of some files that exist. Returns the others.
@@ -84,9 +86,11 @@ impl Tables {
             opened.next += 1;
             opened.next
         };
+        let (others, missing): (Vec<_>, Vec<_>) = missing.into_iter().partition(|path| self.forms.of(path).is_some());
         let found = Table::open_all(&self.files, &missing, self.arrow_types, limits, &mut number)?;
+        let converted = self.forms.open_converted(&self.files, &others, limits, &mut number)?;
         let mut opened = self.lock();
-        for (path, table) in missing.into_iter().zip(found) {
+        for (path, table) in missing.into_iter().zip(found).chain(others.into_iter().zip(converted)) {
             if let Some(table) = table {
                 opened.by_path.entry(path).or_insert_with(|| Arc::new(table));
             }

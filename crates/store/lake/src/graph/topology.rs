@@ -15,7 +15,7 @@ use mangrove_graph::ReadContext;
 use super::tables::Tables;
 use super::{EdgeType, Layout, List, Lists};
 use crate::error::{LakeError, Result};
-use crate::info::{Prefix, Side};
+use crate::info::{Prefix, SOURCE, Side, TARGET};
 use crate::pages::{self, Table, Wanted};
 
 /// The rows of a part that hold the edges of one vertex.
@@ -170,8 +170,8 @@ impl EdgeType {
 /// The column with an end of each edge: by its name, or else by its place.
 fn end_column(tables: &Tables, table: &Table, side: Side) -> Result<usize> {
     let (name, place) = match side {
-        Side::Source => ("_graphArSrcIndex", 0),
-        Side::Target => ("_graphArDstIndex", 1),
+        Side::Source => (SOURCE, 0),
+        Side::Target => (TARGET, 1),
     };
     match table.column(name) {
         Some((column, _)) => Ok(column),

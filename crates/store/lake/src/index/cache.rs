@@ -23,6 +23,7 @@ const UNFINISHED: &str = "unfinished";
 const UNFINISHED_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Indexes by what they describe. Those used last stay.
+#[derive(Clone)]
 pub struct IndexCache {
     /// `None` if there is no place for it; then indexes live as long as they are used.
     root: Option<PathBuf>,

@@ -5,6 +5,7 @@
 //!   ends    the rows of both ends of each edge, by its place
 //!   lists   the edges of each vertex, by one end
 //!   ids     the rows of vertices, by their ids
+//!   parquet files of other formats, converted
 //! ```
 //! An index is a segment file: compressed, mapped into memory, with checksums. It describes what it was made from, down to the
 //! version of each file, so that it is never used for other files.
@@ -14,12 +15,14 @@ mod ends;
 mod ids;
 mod lists;
 mod parallel;
+mod parquet;
 
 pub use cache::IndexCache;
 pub use ends::{Ends, EndsIndex, NONE};
 pub use ids::IdsIndex;
 pub use lists::ListsIndex;
 pub use parallel::in_parallel;
+pub use parquet::ConvertedFile;
 
 use mangrove_segment::file::PartKey;
 
@@ -32,6 +35,7 @@ enum Part {
     Lists = 3,
     Firsts = 4,
     Ids = 5,
+    Parquet = 6,
 }
 
 impl Part {

@@ -9,6 +9,11 @@ use super::graph::VERSION;
 use super::place::Prefix;
 use super::property::{FileType, PropertyGroup, quoted};
 
+/// The columns of lists of edges.
+pub const SOURCE: &str = "_graphArSrcIndex";
+pub const TARGET: &str = "_graphArDstIndex";
+pub const OFFSET: &str = "_graphArOffset";
+
 /// An end of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {

@@ -16,7 +16,7 @@ mod property;
 pub mod types;
 mod vertex;
 
-pub use edge::{AdjacentList, EdgeInfo, Order, Side};
+pub use edge::{AdjacentList, EdgeInfo, OFFSET, Order, SOURCE, Side, TARGET};
 pub use graph::GraphInfo;
 pub use notes::Notes;
 pub use place::{Prefix, safe};

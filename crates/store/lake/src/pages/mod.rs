@@ -8,6 +8,7 @@
 mod bounds;
 mod cache;
 mod caught;
+mod packed;
 mod sparse;
 mod whole;
 
@@ -36,7 +37,8 @@ use crate::files::{Files, OpenFile, Part};
 pub use bounds::{common, either};
 pub use cache::Cache;
 use cache::PageKey;
-use caught::caught;
+pub use caught::caught;
+pub use packed::packed;
 use sparse::Sparse;
 pub use whole::row_group;
 
@@ -99,6 +101,13 @@ impl Table {
             });
         }
         Ok(tables)
+    }
+
+    /// Opens a file that was converted.
+    pub fn of_converted(files: &Files, file: OpenFile, limits: Option<&ReadContext>, number: u32) -> Result<Self> {
+        let end = Part { file: &file, range: file.size.saturating_sub(FOOTER_BYTES)..file.size };
+        let end = files.read(&[end], limits)?.pop().unwrap_or_default();
+        Self::parse(files, (file, end), ArrowTypes::Ignored, limits, number)
     }
 
     fn parse(

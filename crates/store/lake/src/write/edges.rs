@@ -15,11 +15,8 @@ use super::chunk::ChunkFile;
 use super::column::Plans;
 use super::{GraphArOptions, Written, publish};
 use crate::error::{LakeError, Result};
-use crate::info::{AdjacentList, EdgeInfo, FileType, Order, Prefix, Side};
+use crate::info::{AdjacentList, EdgeInfo, FileType, OFFSET, Order, Prefix, SOURCE, Side, TARGET};
 
-const SOURCE: &str = "_graphArSrcIndex";
-const TARGET: &str = "_graphArDstIndex";
-const OFFSET: &str = "_graphArOffset";
 /// Edges that are read at a time, unless one vertex has more.
 const BATCH_EDGES: u64 = 1 << 16;
 /// Vertices whose edges are read at a time.
