@@ -46,10 +46,10 @@ def measured(name, has, work):
         ("one label", ["L1"], "g.V().hasLabel('L1').count()"),
         ("two labels", ["L1", "L4"], "g.V().hasLabel('L1').hasLabel('L4').count()"),
         ("one of two", ["L1", "L4"], "g.V().hasLabel('L1', 'L4').count()"),
+        ("one without another", ["L1", "L4"], "g.V().hasLabel('L1').not(hasLabel('L4')).count()"),
     ]
     for what, wanted, query in questions:
-        either = what == "one of two"
-        join = pc.or_ if either else pc.and_
+        join = {"one of two": pc.or_, "one without another": pc.and_not}.get(what, pc.and_)
 
         def strings():
             found = pq.read_table(work / "strings.parquet", memory_map=True)["labels"]

@@ -47,8 +47,8 @@ pub use through::{Here, Through};
 pub use time::{Date, DateTime, Duration};
 pub use value::{Map, Path, Property, PropertyOwner, Subgraph, Token, Tree, Value, ValueType, VertexProperty};
 pub use view::{
-    Adjacency, Distance, ElementIds, Elements, Filter, GraphView, Hop, Latest, Scan, ScanCursor, Scanned, SearchCursor,
-    Wants,
+    Adjacency, Distance, ElementIds, Elements, Filter, GraphView, Hop, LabelTest, Latest, Scan, ScanCursor, Scanned,
+    SearchCursor, Wants,
 };
 pub use write::{GraphWrite, NewEdge};
 

@@ -13,13 +13,15 @@ use crate::cell::{Cell, PropertyColumn};
 use crate::error::{GraphError, Result};
 use crate::id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, KeyId, LabelId, VertexId};
 use crate::predicate::Predicate;
-use crate::schema::PropertyId;
+use crate::schema::{PropertyId, Schema};
 
 /// Which elements a scan visits.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     /// The labels to visit: primary labels or, for vertices, further ones. `None` visits all.
     pub labels: Option<Vec<LabelId>>,
+    /// Further tests of the labels, which must all hold.
+    pub also: Vec<LabelTest>,
     /// All filters must hold. An element passes a filter if *some* value it has under the key matches.
     pub filters: Vec<Filter>,
     /// The keys whose columns [`GraphView::scan`] returns.
@@ -30,6 +32,43 @@ impl Scan {
     /// All elements of a label.
     pub fn of(label: LabelId) -> Self {
         Self { labels: Some(vec![label]), ..Self::default() }
+    }
+
+    /// What the further labels of elements with a label must pass; `None` if no element with that label passes the scan.
+    pub fn tests_of(&self, schema: &Schema, kind: ElementKind, label: LabelId) -> Option<Vec<LabelTest>> {
+        let first = self.labels.clone().map(|labels| LabelTest { labels, is_negated: false });
+        let mut tests = Vec::new();
+        for test in first.into_iter().chain(self.also.iter().cloned()) {
+            if test.labels.contains(&label) {
+                if test.is_negated {
+                    return None;
+                }
+                continue;
+            }
+            let further = schema.label_schema(kind, label).map(|of| &of.further);
+            match further.is_some_and(|further| test.labels.iter().any(|label| further.contains(label))) {
+                true => tests.push(test),
+                false if test.is_negated => {}
+                false => return None,
+            }
+        }
+        Some(tests)
+    }
+}
+
+/// A test of an element's labels.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LabelTest {
+    /// The element must have one of these.
+    pub labels: Vec<LabelId>,
+    /// It must have none of them instead.
+    pub is_negated: bool,
+}
+
+impl LabelTest {
+    /// Whether an element with these labels passes.
+    pub fn passes(&self, labels: &[LabelId]) -> bool {
+        labels.iter().any(|label| self.labels.contains(label)) != self.is_negated
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mangrove_graph::{
-    Catalog, ElementIds, ElementKind, GraphError, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Scan,
+    Catalog, ElementIds, ElementKind, Elements, GraphError, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Scan,
     SearchCursor, Statistics,
 };
 
@@ -50,6 +50,11 @@ impl Search {
             self.labels.pop();
             self.cursor = SearchCursor::default();
         }
+        if !scan.also.is_empty() && !found.is_empty() {
+            let labels = all_labels(view, found.batch())?;
+            let passes = labels.iter().map(|labels| scan.also.iter().all(|test| test.passes(labels)));
+            found.retain(&passes.collect::<Vec<bool>>());
+        }
         for (_, filter) in scan.filters.iter().enumerate().filter(|(at, _)| *at != self.answered) {
             if !found.is_empty() {
                 let passes = view.pass(found.batch(), filter.key, &filter.predicate)?;
@@ -66,6 +71,19 @@ impl Search {
             all.append(more);
         }
         Ok(all)
+    }
+}
+
+/// The labels of each element: further ones, and its own.
+fn all_labels(view: &dyn GraphView, elements: Elements<'_>) -> Result<Vec<Vec<LabelId>>> {
+    match elements {
+        Elements::Edges(edges) => Ok(edges.iter().map(|edge| vec![edge.id.label()]).collect()),
+        Elements::Vertices(vertices) => {
+            let mut labels = Vec::with_capacity(vertices.len());
+            view.all_further_labels(vertices, &mut labels)?;
+            labels.iter_mut().zip(vertices).for_each(|(labels, vertex)| labels.push(vertex.label()));
+            Ok(labels)
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use std::fmt::Debug;
 
 use mangrove_graph::{
     Adjacency, Cell, Comparison, Direction, EdgeRef, ElementId, ElementIds, ElementKind, Elements, ExternalId, Filter,
-    GraphView, Hop, IndexSchema, KeyId, LabelId, LabelSchema, Latest, Predicate, PropertyColumn, PropertyId, PropertySchema,
-    Scan, ScanCursor, Scanned, SearchCursor, TextTest, Value, VertexId, Wants,
+    GraphView, Hop, IndexSchema, KeyId, LabelId, LabelSchema, LabelTest, Latest, Predicate, PropertyColumn, PropertyId,
+    PropertySchema, Scan, ScanCursor, Scanned, SearchCursor, TextTest, Value, VertexId, Wants,
 };
 
 /// Compares two graphs completely, schema and indexes included.
@@ -380,6 +380,16 @@ fn assert_scans_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[Edge
             scan_vertices(view, &scan, 5),
             vertices.iter().filter(has).copied().collect::<Vec<_>>(),
             "the scan of vertex label {}",
+            label.name
+        );
+        let (other, is_negated) = (LabelId((at / 2) as u16), at % 3 == 0);
+        let has_other =
+            |vertex: &&VertexId| vertex.label() == other || view.further_labels(**vertex).unwrap().contains(&other);
+        let scan = Scan { also: vec![LabelTest { labels: vec![other], is_negated }], ..scan };
+        assert_eq!(
+            scan_vertices(view, &scan, 5),
+            vertices.iter().filter(|v| has(v) && has_other(v) != is_negated).copied().collect::<Vec<_>>(),
+            "the scan of vertex label {} that tests another",
             label.name
         );
     }

@@ -264,10 +264,13 @@ fn gathers_below(step: &Step) -> bool {
 
 fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
     Ok(match step {
-        Step::Scan { kind, ids, labels, filters } => {
-            Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone(), read_of_all(place.later)))
+        Step::Scan { kind, ids, labels, also, filters } => {
+            let labels = (labels.clone(), also.clone());
+            Box::new(ScanOp::new(*kind, ids.clone(), labels, filters.clone(), read_of_all(place.later)))
         }
-        Step::CountScan { kind, labels, filters } => Box::new(CountScanOp::new(*kind, labels.clone(), filters.clone())),
+        Step::CountScan { kind, labels, also, filters } => {
+            Box::new(CountScanOp::new(*kind, (labels.clone(), also.clone()), filters.clone()))
+        }
         Step::Inject(values) => Box::new(InjectOp::new(values.clone(), place.start)),
         Step::Call(call) => {
             let with = call.with.iter().map(|(key, value)| Ok((key.clone(), operand(value)?)));

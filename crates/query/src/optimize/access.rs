@@ -49,7 +49,7 @@ struct Sought<'v> {
 pub fn access(step: &Step, catalog: &dyn Catalog, counts: &Statistics, indexes: bool) -> Result<Option<Access>> {
     let sought = match step {
         Step::Scan { ids: Some(_), .. } => return Ok(Some(Access::by_id())),
-        Step::Scan { kind, labels, filters, .. } | Step::CountScan { kind, labels, filters } => {
+        Step::Scan { kind, labels, filters, .. } | Step::CountScan { kind, labels, filters, .. } => {
             Sought::new(catalog, *kind, labels.as_deref(), filters)
         }
         Step::Merge(merge) => match &merge.search {
@@ -72,7 +72,8 @@ pub fn access(step: &Step, catalog: &dyn Catalog, counts: &Statistics, indexes: 
         },
         _ => return Ok(None),
     };
-    if let Step::CountScan { filters, .. } = step
+    if let Step::CountScan { also, filters, .. } = step
+        && also.is_empty()
         && filters.is_empty()
         && is_counted(catalog, sought.kind, sought.labels.as_deref())
     {

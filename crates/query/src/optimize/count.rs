@@ -19,8 +19,9 @@ fn rewrite(traversal: &mut Traversal, place: ChainPosition, _: &RuleContext<'_>)
     if !counted || !scan.labels.is_empty() {
         return;
     }
-    if let Step::Scan { kind, ids: None, labels, filters } = &mut scan.step {
-        scan.step = Step::CountScan { kind: *kind, labels: labels.take(), filters: std::mem::take(filters) };
+    if let Step::Scan { kind, ids: None, labels, also, filters } = &mut scan.step {
+        let (labels, also, filters) = (labels.take(), std::mem::take(also), std::mem::take(filters));
+        scan.step = Step::CountScan { kind: *kind, labels, also, filters };
         let gone = traversal.steps.remove(1);
         traversal.steps[0].labels = gone.labels;
     }

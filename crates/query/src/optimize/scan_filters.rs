@@ -5,12 +5,13 @@ use mangrove_graph::{ExternalId, Predicate, Value};
 
 use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
-use crate::plan::{Has, HasKey, Name, Step, Traversal};
+use crate::plan::shape::{test_of_labels, wanted_labels};
+use crate::plan::{Has, HasKey, LabelsTest, Name, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "scan-filters",
     description: "has(), hasLabel() and hasId() after V() or E() are answered by the scan",
-    way: Way::Rewrite { needs: &[Kinds::SCAN, Kinds::HAS], rewrite },
+    way: Way::Rewrite { needs: &[Kinds::SCAN, Kinds::HAS.or(Kinds::ASKS)], rewrite },
 };
 
 fn rewrite(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {
@@ -30,6 +31,13 @@ pub(super) fn rewrite_chain(traversal: &mut Traversal) {
                 tests.retain(|test| !fold(&mut scan.step, test));
                 tests.is_empty()
             }
+            (Step::Scan { ids: None, labels, also, .. }, step) if scan.labels.is_empty() => match test_of_labels(step) {
+                Some(test) => {
+                    put(labels, also, test);
+                    true
+                }
+                None => false,
+            },
             _ => false,
         };
         if folded {
@@ -43,29 +51,39 @@ pub(super) fn rewrite_chain(traversal: &mut Traversal) {
 
 /// Moves one test into the scan, if the scan can answer it.
 fn fold(scan: &mut Step, test: &Has) -> bool {
-    let Step::Scan { ids, labels, filters, .. } = scan else { return false };
+    let Step::Scan { ids, labels, also, filters, .. } = scan else { return false };
     match &test.key {
         // Few elements are named by id, so their other filters run after the lookup.
         _ if ids.is_some() => false,
-        HasKey::Id if labels.is_none() && filters.is_empty() => match wanted(&test.predicate).and_then(distinct) {
-            Some(values) => {
-                *ids = Some(values);
+        HasKey::Id if labels.is_none() && also.is_empty() && filters.is_empty() => {
+            match wanted(&test.predicate).and_then(distinct) {
+                Some(values) => {
+                    *ids = Some(values);
+                    true
+                }
+                None => false,
+            }
+        }
+        HasKey::Label => match wanted_labels(test) {
+            Some(names) => {
+                put(labels, also, LabelsTest { labels: names, is_negated: false });
                 true
             }
             None => false,
-        },
-        HasKey::Label if labels.is_none() => match wanted(&test.predicate).map(names) {
-            Some(Some(names)) => {
-                *labels = Some(names);
-                true
-            }
-            _ => false,
         },
         HasKey::Property(key) => {
             filters.push((key.clone(), test.predicate.clone()));
             true
         }
         _ => false,
+    }
+}
+
+/// Adds a test to those of a scan. The first that asks for labels says which labels are visited.
+fn put(labels: &mut Option<Vec<Name>>, also: &mut Vec<LabelsTest>, test: LabelsTest) {
+    match labels {
+        None if !test.is_negated => *labels = Some(test.labels),
+        _ => also.push(test),
     }
 }
 
@@ -76,17 +94,6 @@ fn wanted(predicate: &Predicate) -> Option<Vec<Value>> {
         Predicate::Within(values) => Some(values.to_vec()),
         _ => None,
     }
-}
-
-fn names(values: Vec<Value>) -> Option<Vec<Name>> {
-    let mut names: Vec<Name> = Vec::with_capacity(values.len());
-    for value in values {
-        let name = Name::from(value.as_str()?);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    Some(names)
 }
 
 /// The distinct ids to look up, because a filter passes an element once. `None` if a value is no id but may equal one, as 1.0 does.

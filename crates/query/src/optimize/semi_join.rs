@@ -35,7 +35,7 @@ fn ends(child: &Traversal) -> Option<Traversal> {
     if !is_plain || !is_selective || !hop.labels.is_empty() || !has.labels.is_empty() {
         return None;
     }
-    let scan = Step::Scan { kind: ElementKind::Vertex, ids: None, labels: None, filters: Vec::new() };
+    let scan = Step::Scan { kind: ElementKind::Vertex, ids: None, labels: None, also: Vec::new(), filters: Vec::new() };
     let mut ends = Traversal { steps: vec![scan.into(), StepNode::from(has.step.clone())] };
     scan_filters::rewrite_chain(&mut ends);
     // A scan of all vertices would cost more than it saves.

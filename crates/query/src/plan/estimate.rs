@@ -46,7 +46,9 @@ impl Estimator<'_> {
         step.for_each_child_mut(&mut |child| children.push(self.chain(child, rows, rows)));
         let children = children.into_iter().collect::<Result<Vec<f64>>>()?;
         Ok(match step {
-            Step::Scan { kind, ids: None, labels, filters } => rows * self.scanned(*kind, labels.as_deref(), filters)?,
+            Step::Scan { kind, ids: None, labels, also, filters } => {
+                also.iter().fold(rows * self.scanned(*kind, labels.as_deref(), filters)?, |rows, _| rows * 0.5)
+            }
             Step::Scan { ids: Some(ids), filters, .. } => {
                 rows * filters.iter().fold(ids.len() as f64, |found, (_, predicate)| found * selectivity(predicate))
             }

@@ -47,10 +47,12 @@ fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
 
 fn write_title(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
     match step {
-        Step::Scan { kind, ids, labels, filters } => {
-            write_scan(f, "Scan", *kind, ids.as_deref(), labels.as_deref(), filters)?;
+        Step::Scan { kind, ids, labels, also, filters } => {
+            write_scan(f, "Scan", *kind, ids.as_deref(), (labels.as_deref(), also), filters)?;
         }
-        Step::CountScan { kind, labels, filters } => write_scan(f, "CountScan", *kind, None, labels.as_deref(), filters)?,
+        Step::CountScan { kind, labels, also, filters } => {
+            write_scan(f, "CountScan", *kind, None, (labels.as_deref(), also), filters)?;
+        }
         Step::Hop { direction, labels, to_edges, filter, any_order, limit, latest } => {
             let to = if *to_edges { "edges" } else { "vertices" };
             let order = if *any_order { ", any order" } else { "" };
@@ -126,7 +128,7 @@ fn write_scan(
     name: &str,
     kind: ElementKind,
     ids: Option<&[Value]>,
-    labels: Option<&[Name]>,
+    (labels, also): (Option<&[Name]>, &[LabelsTest]),
     filters: &[(Name, Predicate)],
 ) -> fmt::Result {
     write!(f, "{name}({}", kind.plural())?;
@@ -134,6 +136,10 @@ fn write_scan(
         write!(f, ", {} by id", ids.len())?;
     }
     f.write_str(&listed(labels.unwrap_or_default()))?;
+    for test in also {
+        let names: Vec<&str> = test.labels.iter().map(|name| &**name).collect();
+        write!(f, ", {} {}", if test.is_negated { "not" } else { "also" }, names.join(" or "))?;
+    }
     for (key, predicate) in filters {
         write!(f, ", {key} {predicate}")?;
     }

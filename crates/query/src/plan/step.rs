@@ -277,6 +277,15 @@ pub enum Emit {
     Child(Traversal),
 }
 
+/// A further test of the labels of what a scan visits.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LabelsTest {
+    /// The element must have one of these.
+    pub labels: Vec<Name>,
+    /// It must have none of them instead.
+    pub is_negated: bool,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum EndOf {
     Out,
@@ -295,12 +304,14 @@ pub enum Step {
         ids: Option<Vec<Value>>,
         /// Labels and predicates that the optimiser moved into the scan.
         labels: Option<Vec<Name>>,
+        also: Vec<LabelsTest>,
         filters: Vec<(Name, Predicate)>,
     },
     /// The number of elements that a scan would give. The optimiser inserts it.
     CountScan {
         kind: ElementKind,
         labels: Option<Vec<Name>>,
+        also: Vec<LabelsTest>,
         filters: Vec<(Name, Predicate)>,
     },
     Inject(Vec<Value>),

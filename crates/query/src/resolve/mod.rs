@@ -321,7 +321,7 @@ impl Resolver<'_> {
                 value => ids.push(value),
             }
         }
-        Ok(Step::Scan { kind, ids: (!args.is_empty()).then_some(ids), labels: None, filters: Vec::new() })
+        Ok(Step::Scan { kind, ids: (!args.is_empty()).then_some(ids), labels: None, also: Vec::new(), filters: Vec::new() })
     }
 
     /// `call()` or `call(name)`, with a map of parameters, a traversal that gives one, or both.

@@ -37,9 +37,10 @@ impl GraphView for Oracle {
 
     fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
         let start = VertexId::new(LabelId(cursor.label as u16), 0, cursor.local);
-        let wanted = |id: &VertexId, vertex: &Vertex| match &scan.labels {
-            None => true,
-            Some(labels) => labels.iter().any(|label| *label == id.label() || vertex.further.contains(label)),
+        let wanted = |id: &VertexId, vertex: &Vertex| {
+            let labels: Vec<LabelId> = vertex.further.iter().copied().chain([id.label()]).collect();
+            let is_among = |wanted: &Vec<LabelId>| wanted.iter().any(|label| labels.contains(label));
+            scan.labels.as_ref().is_none_or(is_among) && scan.also.iter().all(|test| test.passes(&labels))
         };
         let mut found = self
             .vertices
@@ -53,7 +54,11 @@ impl GraphView for Oracle {
 
     fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
         let start = EdgeId::new(LabelId(cursor.label as u16), 0, cursor.local);
-        let wanted = |id: EdgeId| scan.labels.as_ref().is_none_or(|labels| labels.contains(&id.label()));
+        let wanted = |id: EdgeId| {
+            let label = [id.label()];
+            scan.labels.as_ref().is_none_or(|labels| labels.contains(&label[0]))
+                && scan.also.iter().all(|test| test.passes(&label))
+        };
         let mut found = self
             .edges
             .range(start..)

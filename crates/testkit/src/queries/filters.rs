@@ -56,8 +56,10 @@ impl Writer<'_> {
     }
 
     fn vertex_filter(&mut self) -> String {
-        match self.below(16) {
+        match self.below(18) {
             0 | 1 => format!(".hasLabel('{}')", self.vertex_label()),
+            16 => format!(".not(__.hasLabel('{}'))", self.vertex_label()),
+            17 => format!(".or(__.hasLabel('{}'), __.hasLabel('{}'))", self.vertex_label(), self.vertex_label()),
             2 => format!(".hasLabel('{}', '{}')", self.vertex_label(), self.vertex_label()),
             3 => self.pick(&[".hasLabel(neq('person'))", ".hasLabel(startingWith('p'))", ".hasLabel('nobody')"]).into(),
             4 => format!(".hasId({})", self.ids()),

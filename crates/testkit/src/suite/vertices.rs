@@ -1,8 +1,8 @@
 //! Vertices, their ids and labels, and scans over them.
 
 use mangrove_graph::{
-    Comparison, Elements, ExternalId, Filter, GraphError, GraphView, IdSpace, LabelId, Predicate, Scan, ScanCursor, Uuid,
-    VertexId,
+    Comparison, Elements, ExternalId, Filter, GraphError, GraphView, IdSpace, LabelId, LabelTest, Predicate, Scan,
+    ScanCursor, Uuid, VertexId,
 };
 
 use super::*;
@@ -151,6 +151,26 @@ fn further_labels(make: Make<'_>) {
     };
     assert_eq!((of(&[1]), of(&[2]), of(&[2, 1]), of(&[0, 2])), ("1".into(), "1310".into(), "1310".into(), "012310".into()));
     assert_eq!(of(&[]), "");
+    let tested = |labels: Option<u16>, also: &[(&[u16], bool)]| {
+        let ids = |ids: &[u16]| ids.iter().map(|id| LabelId(*id)).collect();
+        let test = |(labels, is_negated): &(&[u16], bool)| LabelTest { labels: ids(labels), is_negated: *is_negated };
+        let scan =
+            Scan { labels: labels.map(|id| vec![LabelId(id)]), also: also.iter().map(test).collect(), ..Scan::default() };
+        let found = scan_vertices(&*view, &scan, 2);
+        let (mut cursor, mut count) = (ScanCursor::default(), 0);
+        while !cursor.done {
+            count += view.count(ElementKind::Vertex, &scan, &mut cursor).unwrap();
+        }
+        assert_eq!(count, found.len() as u64);
+        found.iter().map(|vertex| view.external_id(*vertex).unwrap().to_string()).collect::<String>()
+    };
+    assert_eq!(tested(Some(1), &[(&[2], false)]), "1");
+    assert_eq!(tested(Some(2), &[(&[0], false)]), "13");
+    assert_eq!(tested(Some(2), &[(&[0], true)]), "10");
+    assert_eq!(tested(Some(0), &[(&[1, 2], true)]), "02");
+    assert_eq!(tested(None, &[(&[1], true), (&[2], false)]), "310");
+    assert_eq!(tested(None, &[(&[], false)]), "");
+    assert_eq!(tested(None, &[(&[], true)]), "012310");
 }
 
 fn many_vertices_in_one_batch(make: Make<'_>) {

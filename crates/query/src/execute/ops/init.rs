@@ -1,6 +1,6 @@
 //! The sources of traversers: `V()`, `E()`, `inject()`.
 
-use mangrove_graph::{ElementKind, Filter, Predicate, Scan, ScanCursor, Scanned, Value, record};
+use mangrove_graph::{ElementKind, Filter, LabelTest, Predicate, Scan, ScanCursor, Scanned, Value, record};
 
 use crate::access::{self, Search};
 use crate::error::Result;
@@ -11,8 +11,8 @@ use crate::execute::ops::reduce::{counted, per_scope};
 use crate::execute::reads::read;
 use crate::execute::run::chain::{Input, Op};
 use crate::execute::run::context::{Context, Key};
-use crate::plan::Name;
 use crate::plan::paths::PathMode;
+use crate::plan::{LabelsTest, Name};
 
 /// Batches grow from [`FIRST_BATCH`] to [`LAST_BATCH`] rows, so that a query that needs little reads little.
 const FIRST_BATCH: usize = 32;
@@ -23,6 +23,7 @@ pub struct ScanOp {
     kind: ElementKind,
     ids: Option<Vec<Value>>,
     labels: Option<Vec<Name>>,
+    also: Vec<LabelsTest>,
     filters: Vec<(Key, Predicate)>,
     /// What the next steps read of all elements.
     columns: Vec<Name>,
@@ -47,18 +48,20 @@ impl ScanOp {
     pub fn new(
         kind: ElementKind,
         ids: Option<Vec<Value>>,
-        labels: Option<Vec<Name>>,
+        (labels, also): (Option<Vec<Name>>, Vec<LabelsTest>),
         filters: Vec<(Name, Predicate)>,
         columns: Vec<Name>,
     ) -> Self {
         let filters = filters.into_iter().map(|(key, predicate)| (Key::new(key), predicate)).collect();
-        Self { kind, ids, labels, filters, columns, input: None, row: 0, reading: Reading::Not, size: FIRST_BATCH }
+        Self { kind, ids, labels, also, filters, columns, input: None, row: 0, reading: Reading::Not, size: FIRST_BATCH }
     }
 
     /// The scan with names resolved to ids of the store. A filter on a key that the graph does not have passes nothing.
     fn prepare(&mut self, cx: &mut Context<'_, '_>) -> Scan {
         let labels = self.labels.as_ref().map(|names| cx.labels(self.kind, names));
-        let mut scan = Scan { labels, filters: Vec::with_capacity(self.filters.len()), columns: Vec::new() };
+        let test = |test: &LabelsTest| LabelTest { labels: cx.labels(self.kind, &test.labels), is_negated: test.is_negated };
+        let also = self.also.iter().map(test).collect();
+        let mut scan = Scan { labels, also, filters: Vec::with_capacity(self.filters.len()), columns: Vec::new() };
         for (key, predicate) in &mut self.filters {
             match key.id(cx) {
                 Some(key) => {
@@ -213,7 +216,7 @@ pub struct CountScanOp {
 }
 
 impl CountScanOp {
-    pub fn new(kind: ElementKind, labels: Option<Vec<Name>>, filters: Vec<(Name, Predicate)>) -> Self {
+    pub fn new(kind: ElementKind, labels: (Option<Vec<Name>>, Vec<LabelsTest>), filters: Vec<(Name, Predicate)>) -> Self {
         Self { scan: ScanOp::new(kind, None, labels, filters, Vec::new()), done: false }
     }
 
@@ -228,7 +231,7 @@ impl CountScanOp {
             }
             return Ok(count);
         }
-        if scan.filters.is_empty() && access::is_counted(cx.view(), kind, labels) {
+        if scan.filters.is_empty() && scan.also.is_empty() && access::is_counted(cx.view(), kind, labels) {
             return Ok(access::stored_count(&*cx.view().statistics()?, kind, labels));
         }
         let (mut cursor, mut count) = (ScanCursor::default(), 0);

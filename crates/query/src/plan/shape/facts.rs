@@ -3,7 +3,7 @@
 use mangrove_graph::{Comparison, Predicate, Value};
 
 use crate::plan::facts::Rows;
-use crate::plan::{By, ChooseOn, Has, HasKey, Name, Option_, Pattern, Pick, Step, StepNode, Traversal};
+use crate::plan::{By, ChooseOn, Has, HasKey, LabelsTest, Name, Option_, Pattern, Pick, Step, StepNode, Traversal};
 
 /// The labels that a test allows, if it lists them.
 pub fn wanted_labels(test: &Has) -> Option<Vec<Name>> {
@@ -12,7 +12,35 @@ pub fn wanted_labels(test: &Has) -> Option<Vec<Name>> {
         (HasKey::Label, Predicate::Within(values)) => &values[..],
         _ => return None,
     };
-    values.iter().map(|value| value.as_str().map(Name::from)).collect()
+    let mut names: Vec<Name> = Vec::with_capacity(values.len());
+    for value in values {
+        let name = Name::from(value.as_str()?);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Some(names)
+}
+
+/// The test of labels that `where(hasLabel(…))`, `not(hasLabel(…))` or `or(hasLabel(…), …)` is.
+pub fn test_of_labels(step: &Step) -> Option<LabelsTest> {
+    match step {
+        Step::Where { child, negated } => Some(LabelsTest { labels: labels_of(child)?, is_negated: *negated }),
+        Step::Or(children) => {
+            let labels = children.iter().map(labels_of).collect::<Option<Vec<_>>>()?.concat();
+            Some(LabelsTest { labels, is_negated: false })
+        }
+        _ => None,
+    }
+}
+
+/// The labels that a child asks for, if it does nothing else.
+fn labels_of(child: &Traversal) -> Option<Vec<Name>> {
+    let [node] = &child.steps[..] else { return None };
+    match &node.step {
+        Step::Has(tests) if node.labels.is_empty() && tests.len() == 1 => wanted_labels(&tests[0]),
+        _ => None,
+    }
 }
 
 /// Whether every traverser takes an option, so that none passes on as it is.

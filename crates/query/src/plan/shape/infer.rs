@@ -7,13 +7,13 @@ use std::collections::HashMap;
 
 use mangrove_graph::{Direction, ElementKind, Map, Schema, Token, Value};
 
-use super::facts::{pattern_names, takes_all, wanted_labels};
+use super::facts::{pattern_names, takes_all, test_of_labels, wanted_labels};
 use super::id_is_key;
 use super::types::{ElementTypes, Labels, Type};
 use crate::plan::facts::Gives;
 use crate::plan::{
-    By, ChooseOn, Column, Emit, EndOf, GroupValue, Has, Merge, Name, Operand, Pattern, Plan, Pop, ProcedureCall, Repeat,
-    Step, StepNode, Tokens, Traversal, Until,
+    By, ChooseOn, Column, Emit, EndOf, GroupValue, LabelsTest, Merge, Name, Operand, Pattern, Plan, Pop, ProcedureCall,
+    Repeat, Step, StepNode, Tokens, Traversal, Until,
 };
 use crate::procedure::Procedures;
 use crate::stack::deep;
@@ -120,7 +120,9 @@ impl Inference<'_> {
 
     fn step(&mut self, step: &Step, before: Type) -> Type {
         match step {
-            Step::Scan { kind, labels, .. } => self.elements(*kind, labels.as_deref()),
+            Step::Scan { kind, labels, also, .. } => {
+                also.iter().fold(self.elements(*kind, labels.as_deref()), |passing, test| self.labelled(passing, test))
+            }
             Step::Hop { to_edges: true, labels, .. } => self.elements(ElementKind::Edge, named(labels)),
             Step::Hop { labels, direction, .. } => {
                 let edges = self.elements(ElementKind::Edge, named(labels));
@@ -135,7 +137,7 @@ impl Inference<'_> {
                 self.ends_of(before, direction)
             }
             Step::Has(_) => self.passing(step, before),
-            Step::And(_) => {
+            Step::And(_) | Step::Or(_) | Step::Where { .. } => {
                 self.visit(step, &before);
                 self.passing(step, before)
             }
@@ -301,7 +303,15 @@ impl Inference<'_> {
     /// What is left after a filter.
     fn passing(&self, step: &Step, before: Type) -> Type {
         match (step, before) {
-            (Step::Has(tests), Type::Elements(types)) => Type::Elements(self.labelled(types, tests)),
+            (Step::Has(tests), before) => {
+                let test = |labels| LabelsTest { labels, is_negated: false };
+                let tests = tests.iter().filter_map(wanted_labels).map(test);
+                tests.fold(before, |passing, test| self.labelled(passing, &test))
+            }
+            (step @ (Step::Where { .. } | Step::Or(_)), before) => match test_of_labels(step) {
+                Some(test) => self.labelled(before, &test),
+                None => before,
+            },
             (Step::And(children), before) => {
                 let are_filters = |child: &&Traversal| child.steps.iter().all(|node| node.step.is_filter());
                 let tests = children.iter().filter(are_filters).flat_map(|child| &child.steps);
@@ -311,14 +321,16 @@ impl Inference<'_> {
         }
     }
 
-    /// The elements that pass tests of their labels.
-    fn labelled(&self, mut types: ElementTypes, tests: &[Has]) -> ElementTypes {
-        for names in tests.iter().filter_map(wanted_labels) {
-            let named = |kind| Labels::of(self.schema, kind, &names);
-            types.vertices = types.vertices.map(|labels| labels.and(named(ElementKind::Vertex)));
-            types.edges = types.edges.map(|labels| labels.and(named(ElementKind::Edge)));
+    /// What is left after a test of labels.
+    fn labelled(&self, before: Type, test: &LabelsTest) -> Type {
+        let named = |kind| Labels::of(self.schema, kind, &test.labels);
+        match before {
+            Type::Elements(types) if !test.is_negated => Type::Elements(ElementTypes {
+                vertices: types.vertices.map(|labels| labels.and(named(ElementKind::Vertex))),
+                edges: types.edges.map(|labels| labels.and(named(ElementKind::Edge))),
+            }),
+            before => before,
         }
-        types
     }
 
     /// Elements that the query creates.

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use mangrove_graph::{EdgeRef, ElementKind, LabelId, Predicate, Result, Scan, ScanCursor, VertexId};
+use mangrove_graph::{EdgeRef, ElementKind, LabelId, LabelTest, Predicate, Result, Scan, ScanCursor, VertexId};
 use mangrove_segment::column::Chunk;
 
 use super::Reader;
@@ -15,15 +15,6 @@ use crate::segments::segment::BLOCKS;
 
 /// The most blocks a call looks at. So a scan that finds nothing can be stopped.
 const BLOCKS_MAX: usize = 4096;
-
-/// Which vertices or edges of a label have one of the labels of the scan.
-#[derive(Clone, Copy, PartialEq)]
-enum Members {
-    None,
-    All,
-    /// Only those that carry one of them as a further label.
-    Carriers,
-}
 
 impl<'t> Reader<'t> {
     pub fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
@@ -99,10 +90,7 @@ impl<'t> Reader<'t> {
 
     /// `None` if no element of the label can pass.
     fn label_scanner<'s>(&self, kind: ElementKind, label: LabelId, scan: &'s Scan) -> Option<LabelScanner<'s, 't>> {
-        let members = self.members(kind, label, scan);
-        if members == Members::None {
-            return None;
-        }
+        let tests = scan.tests_of(self.schema, kind, label)?;
         let schema = self.schema.label_schema(kind, label)?;
         let mut filters = Vec::with_capacity(scan.filters.len());
         for filter in &scan.filters {
@@ -110,20 +98,8 @@ impl<'t> Reader<'t> {
             let column = Column::holding(self.schema, kind, label, filter.key);
             filters.push(ColumnFilter::new(self.column(column), &filter.predicate));
         }
-        let further = (members == Members::Carriers)
-            .then(|| (self.column(Column::further(label)), scan.labels.as_deref().unwrap_or_default()));
+        let further = (!tests.is_empty()).then(|| (self.column(Column::further(label)), tests));
         Some(LabelScanner { alive: self.column(Column::alive(kind, label)), filters, further })
-    }
-
-    fn members(&self, kind: ElementKind, label: LabelId, scan: &Scan) -> Members {
-        let Some(wanted) = &scan.labels else { return Members::All };
-        if wanted.contains(&label) {
-            return Members::All;
-        }
-        match self.schema.label_schema(kind, label) {
-            Some(schema) if wanted.iter().any(|wanted| schema.further.contains(wanted)) => Members::Carriers,
-            _ => Members::None,
-        }
     }
 
     pub fn column(&self, column: Column) -> ColumnWalk<'t> {
@@ -314,7 +290,7 @@ impl<'s, 't> ColumnFilter<'s, 't> {
 struct LabelScanner<'s, 't> {
     alive: ColumnWalk<'t>,
     filters: Vec<ColumnFilter<'s, 't>>,
-    further: Option<(ColumnWalk<'t>, &'s [LabelId])>,
+    further: Option<(ColumnWalk<'t>, Vec<LabelTest>)>,
 }
 
 impl<'t> LabelScanner<'_, 't> {
@@ -332,24 +308,22 @@ impl<'t> LabelScanner<'_, 't> {
             }
             passing = filter.passing(block, passing)?;
         }
-        if let Some((column, wanted)) = &mut self.further
+        if let Some((column, tests)) = &mut self.further
             && passing != 0
         {
-            passing = match column.block_at(block)? {
-                Some(cells) => carriers(&cells, wanted, passing)?,
-                None => 0,
-            };
+            passing = labelled(column.block_at(block)?.as_ref(), tests, passing)?;
         }
         Ok(Some((block, cells, passing)))
     }
 }
 
-/// The slots that have a wanted label among their further labels.
-fn carriers(block: &Block, wanted: &[LabelId], among: u128) -> Result<u128> {
-    let mut carriers = 0;
+/// The slots whose further labels pass all tests. Slots without a cell have none.
+fn labelled(block: Option<&Block>, tests: &[LabelTest], among: u128) -> Result<u128> {
+    let passes = |labels: &[LabelId]| tests.iter().all(|test| test.passes(labels));
+    let Some(block) = block else { return Ok(if passes(&[]) { among } else { 0 }) };
+    let mut passing = if passes(&[]) { among & !block.present } else { 0 };
     for slot in slots(among & block.present) {
-        let labels = super::find::labels(block.cell(slot)?)?;
-        carriers |= u128::from(labels.iter().any(|label| wanted.contains(label))) << slot;
+        passing |= u128::from(passes(&super::find::labels(block.cell(slot)?)?)) << slot;
     }
-    Ok(carriers)
+    Ok(passing)
 }

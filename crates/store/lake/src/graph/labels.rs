@@ -11,11 +11,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use hashbrown::HashMap;
-use mangrove_graph::{LabelId, ReadContext, VertexId};
+use mangrove_graph::{LabelId, LabelTest, ReadContext, VertexId};
 
 use super::{Lake, VertexFiles, VertexType};
 use crate::error::{LakeError, Result};
-use crate::pages::{self, either};
+use crate::pages::{self, common, either, others};
 
 /// The vertices of a chunk that have a label.
 pub enum Flags {
@@ -49,6 +49,47 @@ impl Flags {
             // Inside an interval, an odd number of bounds lies before.
             Flags::Intervals(bounds) => bounds.partition_point(|bound| *bound as usize <= row) % 2 == 1,
         }
+    }
+
+    /// The flags made of two, on intervals if both are intervals, else on bits.
+    fn joined(
+        &self,
+        other: &Flags,
+        rows: usize,
+        of_runs: fn(&[Range<u64>], &[Range<u64>]) -> Vec<Range<u64>>,
+        of_bits: fn(&BooleanBuffer, &BooleanBuffer) -> BooleanBuffer,
+    ) -> Flags {
+        match (self, other) {
+            (Flags::Intervals(_), Flags::Intervals(_)) => Flags::of_runs(&of_runs(&self.runs(), &other.runs())),
+            _ => Flags::Bits(of_bits(&self.bits(rows), &other.bits(rows))),
+        }
+    }
+
+    /// The vertices that do not have the label.
+    fn inverted(&self, rows: usize) -> Flags {
+        match self {
+            Flags::Intervals(_) => Flags::of_runs(&others(&self.runs(), rows as u64)),
+            Flags::Bits(bits) => Flags::Bits(!bits),
+        }
+    }
+
+    fn of_runs(runs: &[Range<u64>]) -> Flags {
+        Flags::Intervals(runs.iter().flat_map(|run| [run.start as u32, run.end as u32]).collect())
+    }
+
+    fn bits(&self, rows: usize) -> BooleanBuffer {
+        let bounds = match self {
+            Flags::Intervals(bounds) => bounds,
+            Flags::Bits(bits) => return bits.clone(),
+        };
+        let (mut bits, mut end) = (BooleanBufferBuilder::new(rows), 0);
+        for pair in bounds.chunks_exact(2) {
+            bits.append_n((pair[0] - end) as usize, false);
+            bits.append_n((pair[1] - pair[0]) as usize, true);
+            end = pair[1];
+        }
+        bits.append_n(rows - end as usize, false);
+        bits.finish()
     }
 
     /// How many vertices have the label.
@@ -96,31 +137,35 @@ impl Lake {
         Ok(all)
     }
 
-    /// The rows of a chunk whose vertices have one of some further labels.
+    /// The vertices of a chunk that pass tests of their further labels. O(intervals) for each label that is tested, or O(vertices / 64)
+    /// where there are very many.
     pub(super) fn labelled(
         &self,
         of: &VertexType,
         chunk: u64,
-        wanted: &[LabelId],
+        tests: &[LabelTest],
         limits: Option<&ReadContext>,
-    ) -> Result<Vec<Range<u64>>> {
-        let columns: Vec<usize> = (0..of.labels.len()).filter(|at| wanted.contains(&of.labels[*at])).collect();
-        let flags = self.flags(of, chunk, columns, limits)?;
-        Ok(flags.iter().fold(Vec::new(), |runs, flags| either(&runs, &flags.runs())))
+    ) -> Result<Flags> {
+        let rows = of.rows_of(chunk) as usize;
+        let mut passing = Flags::Intervals(vec![0, rows as u32]);
+        for test in tests {
+            let columns = (0..of.labels.len()).filter(|at| test.labels.contains(&of.labels[*at]));
+            let flags = self.flags(of, chunk, columns, limits)?;
+            let none = Flags::Intervals(Vec::new());
+            let some = flags.iter().fold(none, |some, flags| some.joined(flags, rows, either, |a, b| a | b));
+            let passes = if test.is_negated { some.inverted(rows) } else { some };
+            passing = passing.joined(&passes, rows, common, |a, b| a & b);
+        }
+        Ok(passing)
     }
 
-    /// How many vertices of a type have one of some further labels.
-    pub(super) fn count_labelled(&self, of: &VertexType, wanted: &[LabelId], limits: Option<&ReadContext>) -> Result<u64> {
-        let columns: Vec<usize> = (0..of.labels.len()).filter(|at| wanted.contains(&of.labels[*at])).collect();
-        let mut count = 0;
-        for chunk in 0..of.rows.chunks() {
+    /// How many vertices of a type pass tests of their further labels.
+    pub(super) fn count_labelled(&self, of: &VertexType, tests: &[LabelTest], limits: Option<&ReadContext>) -> Result<u64> {
+        let count = |chunk| {
             limits.map_or(Ok(()), ReadContext::check)?;
-            count += match &self.flags(of, chunk, columns.clone(), limits)?[..] {
-                [only] => only.count(),
-                _ => self.labelled(of, chunk, wanted, limits)?.iter().map(|run| run.end - run.start).sum(),
-            };
-        }
-        Ok(count)
+            Ok(self.labelled(of, chunk, tests, limits)?.count())
+        };
+        (0..of.rows.chunks()).map(count).sum()
     }
 
     /// Which vertices of a chunk have each of some labels, which are named by the number of their column. Reads each once.
@@ -197,6 +242,12 @@ mod tests {
             let flags = Flags::of(&values.iter().copied().collect());
             assert_eq!(matches!(flags, Flags::Intervals(_)), is_intervals);
             assert!(values.iter().enumerate().all(|(row, value)| flags.has(row) == *value));
+            let rows = values.len();
+            let inverted = flags.inverted(rows);
+            assert!((0..rows).all(|row| inverted.has(row) != flags.has(row)));
+            let both = flags.joined(&Flags::of(&!&inverted.bits(rows)), rows, common, |a, b| a & b);
+            assert_eq!(both.count(), flags.count());
+            assert_eq!(flags.joined(&inverted, rows, either, |a, b| a | b).count(), rows as u64);
             let from_runs: Vec<u64> = flags.runs().into_iter().flatten().collect();
             let expected: Vec<u64> = (0..).zip(&values).filter(|(_, value)| **value).map(|(row, _)| row).collect();
             assert_eq!(from_runs, expected);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_graph::{ElementKind, Filter, LabelId, Predicate, ReadContext};
+use mangrove_graph::{ElementKind, Filter, LabelId, LabelTest, Predicate, ReadContext};
 
 use super::Lake;
 use super::columns::{Column, Columns, What};
@@ -18,14 +18,14 @@ struct Chunk<'l> {
 }
 
 impl Lake {
-    /// The elements that may pass all filters and have one of some further labels, if any are wanted. Looks at the first chunk of
+    /// The elements that may pass all filters, and whose further labels pass some tests. Looks at the first chunk of
     /// those from one local id to another, and returns the local id at which that chunk ends, too.
     pub(super) fn may_pass(
         &self,
         kind: ElementKind,
         label: LabelId,
         locals: Range<u64>,
-        (further, filters): (&[LabelId], &[Filter]),
+        (tests, filters): (&[LabelTest], &[Filter]),
         limits: Option<&ReadContext>,
     ) -> Result<(Vec<Range<u64>>, u64)> {
         let Some(chunk) = self.chunk(kind, label, locals.start) else { return Ok((Vec::new(), locals.end)) };
@@ -33,8 +33,8 @@ impl Lake {
         let mut runs: Vec<Range<u64>> = std::iter::once(locals.start - base..end - base).collect();
         if let Some(of) = self.vertex_type(label).filter(|_| kind == ElementKind::Vertex) {
             let number = of.rows.chunk_of(base);
-            if !further.is_empty() {
-                runs = common(&runs, &self.labelled(of, number, further, limits)?);
+            if !tests.is_empty() {
+                runs = common(&runs, &self.labelled(of, number, tests, limits)?.runs());
             }
             if let Some(kept) = self.selected_vertices(of, number, limits)? {
                 runs = common(&runs, &kept.runs());

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mangrove_graph::{
     Adjacency, Catalog, Distance, EdgeRef, ElementIds, ElementKind, Elements, ExternalId, Filter, GraphView, Hop, KeyId,
-    LabelId, Predicate, PropertyColumn, PropertyId, ReadContext, Result, Scan, ScanCursor, Schema, SearchCursor, Statistics,
-    VertexId,
+    LabelId, LabelTest, Predicate, PropertyColumn, PropertyId, ReadContext, Result, Scan, ScanCursor, Schema, SearchCursor,
+    Statistics, VertexId,
 };
 
 use super::columns::What;
@@ -80,31 +80,28 @@ impl LakeView {
         Ok(None)
     }
 
-    /// The type of a label, and the further labels that a scan wants, if nothing else decides what passes.
-    fn labelled_type<'s>(
+    /// The type of a label, and what further labels must pass, if nothing else decides what passes.
+    fn labelled_type(
         &self,
         kind: ElementKind,
         label: Option<&LabelId>,
-        scan: &'s Scan,
-    ) -> Option<(&VertexType, &'s [LabelId])> {
-        let (of, wanted) = (self.lake.vertex_type(*label?)?, scan.labels.as_deref()?);
+        scan: &Scan,
+    ) -> Option<(&VertexType, Vec<LabelTest>)> {
+        let of = self.lake.vertex_type(*label?)?;
         let decides = kind == ElementKind::Vertex && scan.filters.is_empty() && of.filters.are_none();
-        decides.then_some((of, wanted))
+        let tests = scan.tests_of(&self.lake.schema, kind, *label?)?;
+        decides.then_some((of, tests))
     }
 
     /// The labels whose elements may pass a scan.
     fn visited(&self, scan: &Scan, kind: ElementKind) -> Vec<LabelId> {
         let schema = &self.lake.schema;
-        let is_visited = |label: &LabelId| {
-            let Some(wanted) = &scan.labels else { return true };
-            let further = schema.label_schema(kind, *label).map(|of| &of.further);
-            wanted.contains(label) || further.is_some_and(|further| wanted.iter().any(|label| further.contains(label)))
-        };
+        let is_visited = |label: &LabelId| scan.tests_of(schema, kind, *label).is_some();
         (0..schema.labels(kind).len() as u16).map(LabelId).filter(is_visited).collect()
     }
 
-    /// The elements that may pass a scan, among the first of those from one local id to another, and where those end. They have one
-    /// of its labels.
+    /// The elements that may pass a scan, among the first of those from one local id to another, and where those end. They have the
+    /// labels that it asks for.
     fn candidates_of(
         &self,
         kind: ElementKind,
@@ -112,13 +109,12 @@ impl LakeView {
         locals: Range<u64>,
         scan: &Scan,
     ) -> Result<(Vec<Range<u64>>, u64)> {
-        let further = scan.labels.as_ref().filter(|wanted| !wanted.contains(&label));
+        let Some(tests) = scan.tests_of(&self.lake.schema, kind, label) else { return Ok((Vec::new(), locals.end)) };
         let has_all = kind == ElementKind::Edge || self.lake.has_all_rows(label);
-        if further.is_none() && scan.filters.is_empty() && has_all {
+        if tests.is_empty() && scan.filters.is_empty() && has_all {
             return Ok((std::iter::once(locals.clone()).collect(), locals.end));
         }
-        let wanted = further.map_or(&[][..], |wanted| &wanted[..]);
-        Ok(self.lake.may_pass(kind, label, locals, (wanted, &scan.filters), self.limits())?)
+        Ok(self.lake.may_pass(kind, label, locals, (&tests, &scan.filters), self.limits())?)
     }
 }
 
@@ -201,17 +197,18 @@ impl GraphView for LakeView {
     fn count(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Result<u64> {
         self.begin()?;
         let visited = self.visited(scan, kind);
-        let is_whole =
-            |label: &LabelId| scan.filters.is_empty() && scan.labels.as_ref().is_none_or(|wanted| wanted.contains(label));
+        let tests_nothing =
+            |label: &LabelId| scan.tests_of(&self.lake.schema, kind, *label).is_some_and(|tests| tests.is_empty());
+        let is_whole = |label: &LabelId| scan.filters.is_empty() && tests_nothing(label);
         if let Some(label) = visited.get(cursor.label).filter(|label| cursor.local == 0 && is_whole(label)) {
             cursor.label += 1;
             cursor.done = cursor.label == visited.len();
             return Ok(self.lake.statistics(self.limits())?.count(kind, *label));
         }
-        if let Some((of, wanted)) = self.labelled_type(kind, visited.get(cursor.label), scan).filter(|_| cursor.local == 0) {
+        if let Some((of, tests)) = self.labelled_type(kind, visited.get(cursor.label), scan).filter(|_| cursor.local == 0) {
             cursor.label += 1;
             cursor.done = cursor.label == visited.len();
-            return Ok(self.lake.count_labelled(of, wanted, self.limits())?);
+            return Ok(self.lake.count_labelled(of, &tests, self.limits())?);
         }
         match kind {
             ElementKind::Vertex if scan.filters.is_empty() => {

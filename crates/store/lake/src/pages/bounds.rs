@@ -142,6 +142,13 @@ pub fn either(a: &[Range<u64>], b: &[Range<u64>]) -> Vec<Range<u64>> {
     }
 }
 
+/// The rows below a number that no run of a sorted list holds.
+pub fn others(runs: &[Range<u64>], rows: u64) -> Vec<Range<u64>> {
+    let starts = std::iter::once(0).chain(runs.iter().map(|run| run.end));
+    let ends = runs.iter().map(|run| run.start).chain([rows]);
+    starts.zip(ends).map(|(start, end)| start..end).filter(|run| !run.is_empty()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -34,7 +34,7 @@ use parquet::file::page_index::offset_index::PageLocation;
 
 use crate::error::{LakeError, Result};
 use crate::files::{Files, OpenFile, Part};
-pub use bounds::{common, either};
+pub use bounds::{common, either, others};
 pub use cache::Cache;
 use cache::PageKey;
 pub use caught::caught;
