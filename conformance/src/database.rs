@@ -63,7 +63,7 @@ impl Database {
         let directory = tempfile::tempdir().map_err(|e| format!("no temporary directory: {e}"))?;
         let at = directory.path().join("graph");
         // Small chunks: even these small graphs then have several.
-        let options = GraphArOptions { vertex_chunk: 4, edge_chunk: 3, is_lossy: false };
+        let options = GraphArOptions { vertex_chunk: 4, edge_chunk: 3, is_lossy: false, ..GraphArOptions::default() };
         let report = match mangrove_lake::export(&*graph, &at, &options, &mut Quiet) {
             Err(LakeError::Lossy(_)) => return Ok(Database::Oracle(graph)),
             report => report.map_err(|e| e.to_string())?,

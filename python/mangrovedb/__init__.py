@@ -51,12 +51,12 @@ from ._mangrove import (
 from ._types import Direction, FrozenDict, Merge, T, Tree
 
 if TYPE_CHECKING:
-    from .aio import AsyncDatabase, open_async
+    from .aio import AsyncDatabase, open_async, open_lake_async
 
 
 def __getattr__(name):
     # Importing asyncio takes longer than everything else.
-    if name in ("AsyncDatabase", "open_async"):
+    if name in ("AsyncDatabase", "open_async", "open_lake_async"):
         from . import aio
 
         return getattr(aio, name)
@@ -101,5 +101,6 @@ __all__ = [
     "open",
     "open_async",
     "open_lake",
+    "open_lake_async",
     "propose_mapping",
 ]

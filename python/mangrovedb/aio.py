@@ -45,6 +45,24 @@ class open_async:
         await self._database.close()
 
 
+class open_lake_async(open_async):
+    """Opens a graph in open files for `await`. The arguments are those of `open_lake`. Await it, or use it in `async with`.
+
+    >>> import asyncio
+    >>> db.export("async_lake", "graphar")
+    {'vertices': 5, 'edges': 6}
+    >>> async def main():
+    ...     async with mg.open_lake_async("async_lake/async_lake.graph.yml") as lake:
+    ...         return (await lake.query("g.V().count()")).one()
+    >>> asyncio.run(main())
+    5
+    """
+
+    def __init__(self, path, **named):
+        self._open = functools.partial(native.open_lake, path, **named)
+        self._database = None
+
+
 class AsyncDatabase:
     """A database whose calls are awaited. It belongs to the event loop that uses it first.
 

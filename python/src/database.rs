@@ -9,8 +9,8 @@ use std::time::Duration;
 use mangrove::graph::{IndexSchema, LabelSchema, PropertyId, Schema};
 use mangrove::ingest::IngestOptions;
 use mangrove::{
-    Cardinality, Declaration, ElementKind, Encoding, ExportFormat, GraphArOptions, IdSpace, LoadReport, QueryOptions,
-    ValueType,
+    Cardinality, Declaration, ElementKind, Encoding, ExportFormat, GraphArOptions, IdSpace, ListOrder, LoadReport,
+    QueryOptions, ValueType,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -31,6 +31,10 @@ use crate::transaction::Transaction;
 /// The error for a word that the argument does not take.
 pub fn choice(argument: &str, found: &str, choices: &[&str]) -> PyErr {
     PyValueError::new_err(format!("{argument} must be one of {}, not {found:?}", choices.join(", ")))
+}
+
+fn list_order(name: &str) -> PyResult<ListOrder> {
+    ListOrder::from_name(name).ok_or_else(|| choice("a list of edges", name, &ListOrder::NAMES))
 }
 
 /// A property graph in a directory. `open` makes it. Any thread may use it.
@@ -785,13 +789,16 @@ impl Database {
     ///
     /// If GraphAr cannot hold all of the graph, such as values of several types under one key, nothing is written.
     /// `lossy=True` writes such values as text, and warns of each loss. A GraphAr file has `vertex_chunk` vertices (default
-    /// 262,144) or `edge_chunk` edges (4,194,304).
+    /// 262,144) or `edge_chunk` edges (4,194,304). `groups` names properties that get files of their own, such as
+    /// `[["bio", "photo"]]`. `lists` names the lists of edges to write: `"ordered_by_source"` and `"ordered_by_dest"` (the
+    /// default), `"unordered_by_source"`, `"unordered_by_dest"`.
     ///
     /// >>> db.export("lake", "graphar")
     /// {'vertices': 5, 'edges': 6}
     /// >>> mg.open_lake("lake/lake.graph.yml").query("g.V().count()").one()
     /// 5
-    #[pyo3(signature = (directory, format="csv", *, lossy=false, vertex_chunk=None, edge_chunk=None))]
+    #[pyo3(signature = (directory, format="csv", *, lossy=false, vertex_chunk=None, edge_chunk=None, groups=None, lists=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn export<'py>(
         &self,
         py: Python<'py>,
@@ -800,6 +807,8 @@ impl Database {
         lossy: bool,
         vertex_chunk: Option<NonZeroU64>,
         edge_chunk: Option<NonZeroU64>,
+        groups: Option<Vec<Vec<String>>>,
+        lists: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inner = self.handle()?;
         let mut listening = Listening::new(None);
@@ -808,6 +817,9 @@ impl Database {
             let options = GraphArOptions {
                 vertex_chunk: vertex_chunk.map_or(defaults.vertex_chunk, NonZeroU64::get),
                 edge_chunk: edge_chunk.map_or(defaults.edge_chunk, NonZeroU64::get),
+                groups: groups.unwrap_or_default(),
+                lists: lists
+                    .map_or(Ok(defaults.lists), |names| names.iter().map(|name| list_order(name.as_str())).collect())?,
                 is_lossy: lossy,
             };
             let report = raised(py.detach(|| inner.export_lake(&directory, &options, &mut listening)))?;
@@ -816,8 +828,9 @@ impl Database {
             let Some(format) = ExportFormat::from_name(format) else {
                 return Err(choice("format", format, &[&ExportFormat::NAMES[..], &["graphar"]].concat()));
             };
-            if lossy || vertex_chunk.is_some() || edge_chunk.is_some() {
-                return Err(PyValueError::new_err("lossy, vertex_chunk and edge_chunk are for the format \"graphar\""));
+            if lossy || vertex_chunk.is_some() || edge_chunk.is_some() || groups.is_some() || lists.is_some() {
+                let only = "lossy, vertex_chunk, edge_chunk, groups and lists are for the format \"graphar\"";
+                return Err(PyValueError::new_err(only));
             }
             let report = raised(py.detach(|| inner.export(&directory, format, &mut listening)))?;
             (report.vertices, report.edges, report.warnings)

@@ -100,7 +100,8 @@ pub fn open(
 ///
 /// `cache` is the directory of indexes of edges, which are made where no file lists the edges of a vertex. Default: the one that
 /// the environment variable MANGROVE_CACHE names, or `mangrove` in the user's directory of caches. `cache_mb` bounds it;
-/// indexes that were not used for longest go first. Default: 10,000.
+/// indexes that were not used for longest go first. Default: 10,000. `pages_mb` keeps pages of files in a store there, too, up
+/// to so many megabytes. Default: what MANGROVE_PAGES_MB says, or none.
 ///
 /// >>> db.export("shop", "graphar")
 /// {'vertices': 5, 'edges': 6}
@@ -108,10 +109,17 @@ pub fn open(
 /// >>> shop.query("g.V().hasLabel('airport').count()").one()
 /// 4
 #[pyfunction]
-#[pyo3(signature = (path, *, cache=None, cache_mb=None))]
-pub fn open_lake(py: Python<'_>, path: PathBuf, cache: Option<PathBuf>, cache_mb: Option<f64>) -> PyResult<Database> {
+#[pyo3(signature = (path, *, cache=None, cache_mb=None, pages_mb=None))]
+pub fn open_lake(
+    py: Python<'_>,
+    path: PathBuf,
+    cache: Option<PathBuf>,
+    cache_mb: Option<f64>,
+    pages_mb: Option<f64>,
+) -> PyResult<Database> {
     let cache_bytes_max = cache_mb.map(|given| megabytes("cache_mb", given)).transpose()?;
-    let options = mangrove::LakeOptions { cache, cache_bytes_max };
+    let pages_bytes_max = pages_mb.map(|given| megabytes("pages_mb", given)).transpose()?;
+    let options = mangrove::LakeOptions { cache, cache_bytes_max, pages_bytes_max };
     let inner = raised(py.detach(|| mangrove::Database::open_lake_with(&path, &options)))?;
     Ok(Database::new(inner, path, None))
 }

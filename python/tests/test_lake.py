@@ -89,6 +89,27 @@ def test_a_lake_is_loaded_with_all_it_holds(db, tmp_path, seen):
     assert answers(copy) == answers(db), "a load that fails changes nothing"
 
 
+def test_groups_have_their_own_files_and_lists_are_chosen(db, tmp_path):
+    file = exported(db, tmp_path / "lake", groups=[["name", "since"], ["age"]], lists=["unordered_by_dest", "ordered_by_source"])
+    folders = {path.name for path in (tmp_path / "lake/vertex/person").iterdir() if path.is_dir()}
+    assert folders == {"properties", "name", "age", "labels"}
+    assert pq.read_schema(tmp_path / "lake/vertex/person/age/chunk0").names == ["_graphArVertexIndex", "age"]
+    edges = tmp_path / "lake/edge/person_knows_person"
+    assert {path.name for path in edges.iterdir()} == {"unordered_by_dest", "ordered_by_source"}
+    assert (edges / "ordered_by_source/offset").exists() and not (edges / "unordered_by_dest/offset").exists()
+    assert answers(mg.open_lake(file)) == answers(db)
+    for call, message in [
+        ({"groups": [["nam"]]}, "a group names `nam`, but the graph has no such property"),
+        ({"groups": [["name"], ["age", "name"]]}, "two groups name `name`"),
+        ({"lists": []}, "name at least one list"),
+        ({"lists": ["ordered_by_source"] * 2}, "each once"),
+        ({"lists": ["by_source"]}, "must be one of ordered_by_source"),
+    ]:
+        with pytest.raises((mg.MangroveError, ValueError), match=message):
+            db.export(tmp_path / "none", "graphar", **call)
+    assert not (tmp_path / "none").exists()
+
+
 def test_generated_ids_stay_as_they_were(tmp_path):
     db = mg.open(tmp_path / "db")
     db.query("g.inject(1, 2, 3, 4).addV('n')").to_list()
@@ -367,6 +388,44 @@ def test_a_web_server_answers_in_few_requests(db, tmp_path, server):
     assert answers(lake) == answers(db)
     assert not handler.log, "all pages are in memory"
     assert opened < 20
+
+
+def test_pages_of_a_store_are_kept_on_this_machine(db, tmp_path, server):
+    address, handler = server
+    exported(db, tmp_path / "lake")
+    cache, pages = tmp_path / "cache", tmp_path / "cache/pages"
+
+    def opened(**options):
+        lake = mg.open_lake(f"{address}/lake/lake.graph.yml", cache=cache, **options)
+        found = answers(lake)
+        return found, [(path, wanted) for path, wanted in handler.log if not (wanted or "").startswith("bytes=-")]
+
+    assert opened()[0] == answers(db)
+    assert not pages.exists(), "only if somebody wants it"
+    handler.log.clear()
+    found, fetched = opened(pages_mb=10)
+    assert (found, bool(fetched), pages.exists()) == (answers(db), True, True)
+    handler.log.clear()
+    assert opened(pages_mb=10) == (answers(db), [])
+    if os.name == "posix":
+        assert pages.stat().st_mode & 0o777 == 0o700
+        assert {file.stat().st_mode & 0o777 for file in pages.rglob("*.mangrove-page")} == {0o600}
+    for file in pages.rglob("*.mangrove-page"):
+        file.write_bytes(file.read_bytes()[:-9] + b"damaged!!")
+    handler.log.clear()
+    assert opened(pages_mb=10) == (answers(db), fetched)
+    # Another version of the files is another set of pages.
+    shutil.rmtree(tmp_path / "lake")
+    db.query("g.V().has('person', 'id', 7).out('knows').property('name', 'new')").to_list()
+    exported(db, tmp_path / "lake")
+    assert opened(pages_mb=10)[0] == answers(db)
+
+
+def test_the_bound_of_kept_pages_must_be_a_number(db, tmp_path, monkeypatch):
+    file = exported(db, tmp_path / "lake")
+    monkeypatch.setenv("MANGROVE_PAGES_MB", "much")
+    with pytest.raises(mg.OpenError, match="MANGROVE_PAGES_MB must be a number of megabytes"):
+        mg.open_lake(file)
 
 
 def test_a_store_that_hangs_or_fails_is_an_error(db, tmp_path, server):

@@ -72,7 +72,7 @@ pub use mangrove_directory::{
 };
 pub use mangrove_ingest as ingest;
 pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};
-pub use mangrove_lake::{GraphArOptions, GraphArReport, LakeChanges, LakeError, LakeOptions, propose_mapping};
+pub use mangrove_lake::{GraphArOptions, GraphArReport, LakeChanges, LakeError, LakeOptions, ListOrder, propose_mapping};
 pub use mangrove_query::optimize::RULES;
 pub use mangrove_query::procedure::{self, Procedure};
 pub use mangrove_query::stack;

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::progress::Bar;
 use super::{Failure, counted, open_reading, say, warn};
-use crate::{ExportError, ExportFormat, GraphArOptions, LakeError};
+use crate::{ExportError, ExportFormat, GraphArOptions, LakeError, ListOrder};
 
 /// Write the graph to files for other programs; `mangrove load DB DIR` loads them back
 #[derive(Args)]
@@ -28,6 +28,16 @@ pub struct Export {
     /// For graphar: this many edges to a file; default: 4194304
     #[arg(long, value_name = "N")]
     edge_chunk: Option<NonZeroU64>,
+    /// For graphar: properties that get files of their own, separated by commas; may be repeated
+    #[arg(long, value_name = "KEY,…")]
+    group: Vec<String>,
+    /// For graphar: the lists of edges to write; default: ordered_by_source,ordered_by_dest
+    #[arg(long, value_name = "LIST,…", value_delimiter = ',', value_parser = list_order)]
+    lists: Vec<ListOrder>,
+}
+
+fn list_order(name: &str) -> Result<ListOrder, String> {
+    ListOrder::from_name(name).ok_or_else(|| format!("expected {}", ListOrder::NAMES.join(", ")))
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -52,8 +62,10 @@ impl Export {
             FormatName::Parquet => ExportFormat::Parquet,
             FormatName::Graphar => return self.run_lake(),
         };
-        if self.lossy || self.vertex_chunk.is_some() || self.edge_chunk.is_some() {
-            return Err(Failure::Usage("--lossy, --vertex-chunk and --edge-chunk are for --format graphar".into()));
+        let has_chunks = self.vertex_chunk.is_some() || self.edge_chunk.is_some();
+        if self.lossy || has_chunks || !self.group.is_empty() || !self.lists.is_empty() {
+            let only = "--lossy, --vertex-chunk, --edge-chunk, --group and --lists are for --format graphar";
+            return Err(Failure::Usage(only.into()));
         }
         let report = open_reading(&self.db)?.export(&self.dir, format, &mut Bar::new(false))?;
         warn(&report.warnings);
@@ -71,6 +83,8 @@ impl Export {
         let options = GraphArOptions {
             vertex_chunk: self.vertex_chunk.map_or(defaults.vertex_chunk, NonZeroU64::get),
             edge_chunk: self.edge_chunk.map_or(defaults.edge_chunk, NonZeroU64::get),
+            groups: self.group.iter().map(|keys| keys.split(',').map(str::to_owned).collect()).collect(),
+            lists: if self.lists.is_empty() { defaults.lists } else { self.lists },
             is_lossy: self.lossy,
         };
         let report = match open_reading(&self.db)?.export_lake(&self.dir, &options, &mut Bar::new(false)) {

@@ -18,6 +18,7 @@ mod index;
 mod info;
 mod load;
 mod pages;
+mod place;
 mod propose;
 mod write;
 
@@ -26,4 +27,4 @@ pub use graph::{Lake, LakeChanges, LakeOptions, LakeView};
 pub use info::parse_descriptions;
 pub use load::load;
 pub use propose::propose_mapping;
-pub use write::{GraphArOptions, GraphArReport, export};
+pub use write::{GraphArOptions, GraphArReport, ListOrder, export};

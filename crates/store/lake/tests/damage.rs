@@ -32,7 +32,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 
 /// Reads all that there is to read.
 fn read_all(file: &Path, cache: &Path) -> Result<(), String> {
-    let options = LakeOptions { cache: Some(cache.to_owned()), cache_bytes_max: Some(20_000) };
+    let options = LakeOptions { cache: Some(cache.to_owned()), cache_bytes_max: Some(20_000), ..LakeOptions::default() };
     let lake = Lake::open(file.to_str().unwrap(), &options).map_err(|e| e.to_string())?;
     let (problems, view) = (lake.check(), LakeView::new(lake.into(), None));
     let read = || -> mangrove_graph::Result<()> {
@@ -127,7 +127,7 @@ fn any_damage_is_an_error_or_changes_nothing_that_is_read() {
     let young = graph.ensure_label(ElementKind::Vertex, "young").unwrap();
     let first = compare::scan_vertices(&graph, &Scan::default(), 10)[0];
     graph.set_further_labels(first, &[young]).unwrap();
-    let options = GraphArOptions { vertex_chunk: 3, edge_chunk: 2, is_lossy: false };
+    let options = GraphArOptions { vertex_chunk: 3, edge_chunk: 2, is_lossy: false, ..GraphArOptions::default() };
     let file = at.join(export(&graph, &at, &options, &mut Quiet).unwrap().graph_file);
     let (noticed, rounds) = damage_each(&file, &home.path().join("indexes"), &|| files(&at));
     assert!(noticed > rounds / 2, "{noticed} of {rounds}");
@@ -162,7 +162,7 @@ fn any_damage_to_other_formats_is_an_error_or_changes_nothing_that_is_read() {
     for format in ["csv", "json", "orc"] {
         let home = tempfile::tempdir().unwrap();
         let at = home.path().join("graph");
-        let options = GraphArOptions { vertex_chunk: 3, edge_chunk: 2, is_lossy: false };
+        let options = GraphArOptions { vertex_chunk: 3, edge_chunk: 2, is_lossy: false, ..GraphArOptions::default() };
         let file = at.join(export(&Oracle::modern(), &at, &options, &mut Quiet).unwrap().graph_file);
         let is_chunk = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("chunk");
         let chunks: Vec<PathBuf> = files(&at).into_iter().filter(is_chunk).collect();

@@ -13,7 +13,7 @@ mod made;
 use made::{edges, set, vertices};
 
 fn options(home: &Path) -> LakeOptions {
-    LakeOptions { cache: Some(home.join("indexes")), cache_bytes_max: None }
+    LakeOptions { cache: Some(home.join("indexes")), ..LakeOptions::default() }
 }
 
 fn open(mapping: &Path, home: &Path) -> Result<Arc<Lake>, String> {

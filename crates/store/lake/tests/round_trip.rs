@@ -7,7 +7,7 @@ use mangrove_graph::{
     Value, VertexId,
 };
 use mangrove_ingest::Quiet;
-use mangrove_lake::{GraphArOptions, Lake, LakeError, LakeOptions, LakeView, export};
+use mangrove_lake::{GraphArOptions, Lake, LakeError, LakeOptions, LakeView, ListOrder, export};
 use mangrove_testkit::{Oracle, compare, graphs};
 
 mod made;
@@ -16,12 +16,12 @@ use made::{edges, set, vertices};
 
 /// Chunks so small that a few elements fill several.
 fn small() -> GraphArOptions {
-    GraphArOptions { vertex_chunk: 7, edge_chunk: 5, is_lossy: false }
+    GraphArOptions { vertex_chunk: 7, edge_chunk: 5, is_lossy: false, ..GraphArOptions::default() }
 }
 
 /// Indexes stay below the directory of the graph.
 fn indexes_beside(at: &Path) -> LakeOptions {
-    LakeOptions { cache: Some(at.join("indexes")), cache_bytes_max: None }
+    LakeOptions { cache: Some(at.join("indexes")), ..LakeOptions::default() }
 }
 
 fn written(graph: &Oracle, at: &Path, options: &GraphArOptions) -> LakeView {
@@ -113,6 +113,19 @@ fn further_labels_survive() {
 }
 
 #[test]
+fn groups_and_lists_survive_in_any_arrangement() {
+    let mut graph = made::large(IdSpace::Graph);
+    let first = mangrove_testkit::compare::scan_vertices(&graph, &mangrove_graph::Scan::default(), 10)[0];
+    made::set(&mut graph, ElementId::Vertex(first), "labels", "a name like that of a folder");
+    let keys: Vec<String> = graph.schema().keys.iter().map(|key| key.to_string()).collect();
+    let orders = ListOrder::NAMES.map(|name| ListOrder::from_name(name).unwrap());
+    for (at, lists) in orders.iter().map(|one| vec![*one]).chain([orders.to_vec()]).enumerate() {
+        let groups = keys.chunks(1 + at % 3).map(<[String]>::to_vec).collect();
+        assert_survives(&graph, &GraphArOptions { groups, lists, ..small() });
+    }
+}
+
+#[test]
 fn parallel_edges_loops_and_lonely_vertices_survive() {
     let (mut graph, people) = made::tangled(IdSpace::Graph);
     graph.remove_vertices(&[people[10], people[0]]).unwrap();
@@ -163,7 +176,10 @@ fn the_key_of_a_label_is_its_primary_property() {
 
 #[test]
 fn a_larger_graph_survives() {
-    assert_survives(&made::large(IdSpace::Graph), &GraphArOptions { vertex_chunk: 100, edge_chunk: 256, is_lossy: false });
+    assert_survives(
+        &made::large(IdSpace::Graph),
+        &GraphArOptions { vertex_chunk: 100, edge_chunk: 256, is_lossy: false, ..GraphArOptions::default() },
+    );
 }
 
 /// Pages of a row group that one call misses are decoded in one pass.

@@ -3,12 +3,14 @@
 //! Opening a file reads its end, which is where Parquet keeps what it says about the rest. From then on, each read checks that the
 //! file is still the one that was opened. Many reads are one call: a store far away answers them together.
 
+mod kept;
 mod local;
 mod profile;
 mod remote;
 mod store;
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -111,6 +113,15 @@ impl Files {
             }
         };
         Ok(Self { source, place: place.trim_end_matches('/').into() })
+    }
+
+    /// The same files. Parts of them are kept in a directory, up to a number of bytes, if they are far away.
+    pub fn keeping(self, directory: PathBuf, bytes_max: u64) -> Self {
+        if !self.is_far() || bytes_max == 0 {
+            return self;
+        }
+        let source = Box::new(kept::Kept::new(self.source, self.place.clone(), directory, bytes_max));
+        Self { source, ..self }
     }
 
     /// The name of a file in messages.

@@ -18,7 +18,6 @@ use super::{
 use crate::convert::FileForm;
 use crate::error::{LakeError, Result};
 use crate::files::Files;
-use crate::index::IndexCache;
 use crate::info::types::{DataType, Scalar};
 use crate::info::{
     EdgeInfo, FileType, GraphInfo, Notes, OFFSET, Order, Prefix, Property, PropertyGroup, SOURCE, Side, TARGET, VertexInfo,
@@ -54,9 +53,9 @@ pub fn open(files: Files, text: &str, name: &Arc<str>, options: &LakeOptions) ->
     }
     let (schema, notes, folders) = (reading.schema, reading.notes, reading.folders);
     let times = schema.edge_labels.iter().map(|label| notes.time(&label.name).map(Arc::from)).collect();
-    let indexes = IndexCache::new(options.cache.clone(), options.cache_bytes_max);
+    let indexes = options.indexes();
     let forms = Forms::new(folders, indexes.clone());
-    Ok(Lake::new(Tables::new(files, forms), schema, (vertices, edges), times, indexes))
+    Ok(Lake::new(Tables::new(options.keeping_pages(files)?, forms), schema, (vertices, edges), times, indexes))
 }
 
 /// Reads the description of a graph.

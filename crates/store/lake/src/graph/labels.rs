@@ -27,6 +27,9 @@ pub enum Flags {
 /// The labels of the chunks that were read, by chunk and by the number of their column. At most one bit for each vertex and label.
 pub type Chunks = Mutex<HashMap<(u64, usize), Arc<Flags>>>;
 
+/// What two sorted lists of runs make.
+type OfRuns = fn(&[Range<u64>], &[Range<u64>]) -> Vec<Range<u64>>;
+
 /// Fewer rows than this to an interval, on average, are kept as bits.
 const ROWS_PER_INTERVAL: usize = 64;
 
@@ -56,7 +59,7 @@ impl Flags {
         &self,
         other: &Flags,
         rows: usize,
-        of_runs: fn(&[Range<u64>], &[Range<u64>]) -> Vec<Range<u64>>,
+        of_runs: OfRuns,
         of_bits: fn(&BooleanBuffer, &BooleanBuffer) -> BooleanBuffer,
     ) -> Flags {
         match (self, other) {

@@ -24,7 +24,6 @@ use super::tables::Tables;
 use super::{EdgeType, Lake, LakeOptions, Layout, VertexFiles, VertexType, edge_label_named, key_named};
 use crate::error::{LakeError, Result};
 use crate::files::Files;
-use crate::index::IndexCache;
 
 /// Opens the tables that the text of a mapping describes.
 pub fn open(files: Files, text: &str, name: &Arc<str>, options: &LakeOptions) -> Result<Lake> {
@@ -35,7 +34,7 @@ pub fn open(files: Files, text: &str, name: &Arc<str>, options: &LakeOptions) ->
         return Err(LakeError::damaged(name, format!("a file of vertices and edges cannot be queried in place; {hint}")));
     }
     let files = mapping.root.as_deref().map_or(Ok(None), |root| files.at(root).map(Some))?.unwrap_or(files);
-    let tables = Tables::of_others(files);
+    let tables = Tables::of_others(options.keeping_pages(files)?);
     let named: Vec<Vec<String>> = mapping.tables.iter().map(|entry| names(&tables, entry)).collect::<Result<_>>()?;
     let paths = expand::open(&tables, &named)?;
     let mut reading = Reading { tables: &tables, name, mapping: &mapping, schema: Schema::default() };
@@ -65,9 +64,8 @@ pub fn open(files: Files, text: &str, name: &Arc<str>, options: &LakeOptions) ->
         }
     }
     let schema = reading.schema;
-    let indexes = IndexCache::new(options.cache.clone(), options.cache_bytes_max);
     let times = schema.edge_labels.iter().map(|label| time_of(&mapping, &label.name)).collect();
-    Ok(Lake::new(tables, schema, (vertices, edges), times, indexes))
+    Ok(Lake::new(tables, schema, (vertices, edges), times, options.indexes()))
 }
 
 /// The names of the files of a table.

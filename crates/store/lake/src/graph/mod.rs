@@ -41,6 +41,7 @@ use crate::error::{LakeError, Result};
 use crate::files::{Files, OpenFile};
 use crate::index::{IdsIndex, IndexCache};
 use crate::info::{EdgeInfo, Prefix, Side, VertexInfo};
+use crate::place::usual_place;
 use columns::Columns;
 use ends::TableOfEdges;
 pub use expand::{is_delta, is_iceberg};
@@ -80,7 +81,35 @@ pub struct LakeOptions {
     pub cache: Option<std::path::PathBuf>,
     /// The most bytes of indexes that stay there; by default 10 GB.
     pub cache_bytes_max: Option<u64>,
+    /// The most bytes of pages of far files that are kept there, too; by default what `MANGROVE_PAGES_MB` says, or none.
+    pub pages_bytes_max: Option<u64>,
 }
+
+impl LakeOptions {
+    fn indexes(&self) -> IndexCache {
+        IndexCache::new(self.cache.clone(), self.cache_bytes_max)
+    }
+
+    /// The same files, whose pages are kept if somebody wants that.
+    fn keeping_pages(&self, files: Files) -> Result<Files> {
+        let bytes_max = match (self.pages_bytes_max, std::env::var_os(PAGES_MB)) {
+            (Some(given), _) => given,
+            (None, None) => 0,
+            (None, Some(text)) => {
+                let number = text.to_str().and_then(|text| text.parse::<u32>().ok());
+                let wrong = || LakeError::Unsupported(format!("{PAGES_MB} must be a number of megabytes"));
+                u64::from(number.ok_or_else(wrong)?) * 1_000_000
+            }
+        };
+        match self.cache.clone().or_else(usual_place) {
+            Some(directory) => Ok(files.keeping(directory.join("pages"), bytes_max)),
+            None => Ok(files),
+        }
+    }
+}
+
+/// The variable that bounds the pages that are kept.
+const PAGES_MB: &str = "MANGROVE_PAGES_MB";
 
 /// The files of tables that were added, changed or removed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -13,6 +13,7 @@ use super::Part;
 use mangrove_graph::GraphError;
 
 use crate::error::{LakeError, Result};
+use crate::place::{keep_private, make_private, usual_place};
 
 /// The most bytes that stay, unless somebody says otherwise.
 const BYTES_MAX: u64 = 10_000_000_000;
@@ -129,7 +130,8 @@ fn files(root: &Path) -> Vec<(PathBuf, Metadata)> {
 
 fn write_file(path: &Path, description: &str, fill: impl Fn(&mut SegmentWriter) -> Result<()>) -> Result<()> {
     let mut writer = SegmentWriter::create(path, Identity::default())?;
-    keep_private(&path.with_extension(UNFINISHED))?;
+    let unfinished = path.with_extension(UNFINISHED);
+    keep_private(&unfinished).map_err(failed(&unfinished))?;
     writer.put(Part::Description.key(0), description.as_bytes())?;
     fill(&mut writer)?;
     // Checksums find what a crash of the machine leaves, and such an index is made anew. So nothing waits for the disk.
@@ -139,42 +141,6 @@ fn write_file(path: &Path, description: &str, fill: impl Fn(&mut SegmentWriter) 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> LakeError {
     let path = path.to_owned();
     move |source| LakeError::Write { path, source }
-}
-
-/// Lets only its owner read a file, whatever its directory lets.
-fn keep_private(path: &Path) -> Result<()> {
-    #[cfg(unix)]
-    {
-        let only_owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        std::fs::set_permissions(path, only_owner).map_err(failed(path))?;
-    }
-    let _ = path;
-    Ok(())
-}
-
-/// Makes a directory that only its owner reads: indexes tell of the data.
-fn make_private(root: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(root)
-}
-
-/// The directory that `MANGROVE_CACHE` names, or else `mangrove` in the user's directory of caches.
-fn usual_place() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(given) = variable("MANGROVE_CACHE") {
-        return Some(given);
-    }
-    let caches = if cfg!(windows) {
-        variable("LOCALAPPDATA")
-    } else if cfg!(target_os = "macos") {
-        variable("HOME").map(|home| home.join("Library/Caches"))
-    } else {
-        variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")))
-    };
-    caches.map(|caches| caches.join("mangrove"))
 }
 
 #[cfg(test)]

@@ -39,14 +39,24 @@ pub struct Order {
 }
 
 impl Order {
+    /// All orders, with the names of their folders.
+    const NAMED: [(Self, &'static str); 4] = [
+        (Self { by: Side::Source, is_sorted: true }, "ordered_by_source"),
+        (Self { by: Side::Target, is_sorted: true }, "ordered_by_dest"),
+        (Self { by: Side::Source, is_sorted: false }, "unordered_by_source"),
+        (Self { by: Side::Target, is_sorted: false }, "unordered_by_dest"),
+    ];
+    /// The names of all orders.
+    pub const NAMES: [&'static str; 4] = [Self::NAMED[0].1, Self::NAMED[1].1, Self::NAMED[2].1, Self::NAMED[3].1];
+
+    /// The order with a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(_, known)| *known == name).map(|(order, _)| *order)
+    }
+
     /// The name of its folder.
-    fn name(self) -> &'static str {
-        match (self.is_sorted, self.by) {
-            (true, Side::Source) => "ordered_by_source",
-            (true, Side::Target) => "ordered_by_dest",
-            (false, Side::Source) => "unordered_by_source",
-            (false, Side::Target) => "unordered_by_dest",
-        }
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|(order, _)| *order == self).map_or("", |(_, name)| name)
     }
 }
 

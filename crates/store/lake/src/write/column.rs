@@ -15,10 +15,11 @@ use mangrove_graph::{
 };
 
 use super::loss;
+use super::names::Names;
 use crate::casts::cast_to;
 use crate::error::{LakeError, Result};
 use crate::info::types::{DataType, Scalar};
-use crate::info::{FileType, Prefix, Property, PropertyGroup};
+use crate::info::{FileType, Prefix, Property, PropertyGroup, safe};
 
 /// The columns of all labels.
 #[derive(Default)]
@@ -133,15 +134,45 @@ impl ColumnPlan {
 }
 
 impl Plan {
-    /// The properties of the label as one group.
-    pub fn groups(&self) -> Vec<PropertyGroup> {
-        if self.columns.is_empty() {
-            return Vec::new();
-        }
-        let properties = self.columns.iter().map(ColumnPlan::property).collect();
-        vec![PropertyGroup { prefix: Prefix::default().folder("properties"), file_type: FileType::Parquet, properties }]
+    /// The properties of the label, in groups: those that are named to be apart, and all others.
+    pub fn groups(&self, apart: &[Vec<String>]) -> Vec<PropertyGroup> {
+        let is_in = |group: &Vec<String>, column: &ColumnPlan| group.iter().any(|name| **name == *column.name);
+        let others: Vec<&ColumnPlan> =
+            self.columns.iter().filter(|column| !apart.iter().any(|group| is_in(group, column))).collect();
+        let named = apart.iter().map(|group| self.columns.iter().filter(|column| is_in(group, column)).collect());
+        let mut folders = Folders::default();
+        std::iter::once(others).chain(named).enumerate().filter_map(|(at, columns)| folders.group(at, &columns)).collect()
+    }
+
+    /// The columns of a group.
+    pub fn columns_of<'p>(&'p self, group: &'p PropertyGroup) -> impl Iterator<Item = &'p ColumnPlan> {
+        let is_in = |column: &&ColumnPlan| group.properties.iter().any(|property| property.name == column.name);
+        self.columns.iter().filter(is_in)
     }
 }
+
+/// The folders of groups that were given.
+#[derive(Default)]
+struct Folders {
+    names: Names,
+}
+
+impl Folders {
+    /// A group of columns; `None` if there are none. The first has the usual name.
+    fn group(&mut self, number: usize, columns: &[&ColumnPlan]) -> Option<PropertyGroup> {
+        if number == 0 {
+            USUAL.iter().for_each(|name| drop(self.names.group((*name).to_owned())));
+        }
+        let properties: Vec<Property> = columns.iter().map(|column| column.property()).collect();
+        let names: Vec<&str> = properties.iter().map(|property| &*property.name).collect();
+        let folder = if number == 0 { USUAL[0].to_owned() } else { self.names.group(safe(&names.join("_"))) };
+        let prefix = Prefix::default().folder(folder);
+        (!properties.is_empty()).then_some(PropertyGroup { prefix, file_type: FileType::Parquet, properties })
+    }
+}
+
+/// The folders beside those of groups, and that of what is in no named group.
+const USUAL: [&str; 4] = ["properties", "labels", "adj_list", "offset"];
 
 /// The columns of all labels, and what they cannot hold exactly.
 pub fn plan(view: &dyn GraphView) -> Result<(Plans, Vec<String>)> {

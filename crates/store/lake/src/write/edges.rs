@@ -1,4 +1,4 @@
-//! Writes the edges of a type, sorted by one end.
+//! Writes the edges of a type, in parts by one end.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use mangrove_graph::{
 };
 
 use super::chunk::ChunkFile;
-use super::column::Plans;
+use super::column::{ColumnPlan, Plans};
 use super::{GraphArOptions, Written, publish};
 use crate::error::{LakeError, Result};
 use crate::info::{AdjacentList, EdgeInfo, FileType, OFFSET, Order, Prefix, SOURCE, Side, TARGET};
@@ -29,20 +29,21 @@ pub struct EdgeTask {
     label: LabelId,
     source: LabelId,
     target: LabelId,
-    by: Side,
+    /// The list among those of the type.
+    list: usize,
     pub info: EdgeInfo,
 }
 
 impl EdgeTask {
-    /// The lists sorted by source and by target.
-    pub fn both(
+    /// All lists of a type.
+    pub fn all(
         schema: &Schema,
         (label, source, target): (LabelId, LabelId, LabelId),
         plans: &Plans,
         options: &GraphArOptions,
         prefix: Prefix,
     ) -> impl Iterator<Item = EdgeTask> {
-        let list = |by| AdjacentList::new(Order { by, is_sorted: true }, FileType::Parquet);
+        let list = |order: &Order| AdjacentList::new(*order, FileType::Parquet);
         let info = EdgeInfo {
             source: schema.label_name(ElementKind::Vertex, source),
             name: schema.label_name(ElementKind::Edge, label),
@@ -52,15 +53,19 @@ impl EdgeTask {
             target_chunk_size: options.vertex_chunk,
             is_directed: true,
             prefix,
-            lists: vec![list(Side::Source), list(Side::Target)],
-            groups: plans.edges[&label].groups(),
+            lists: options.lists.iter().map(list).collect(),
+            groups: plans.edges[&label].groups(&options.groups),
         };
-        [Side::Source, Side::Target].into_iter().map(move |by| EdgeTask { label, source, target, by, info: info.clone() })
+        (0..info.lists.len()).map(move |list| EdgeTask { label, source, target, list, info: info.clone() })
     }
 
-    /// Whether this is the list sorted by source.
+    /// Whether this is the first list of its type.
     pub fn is_first(&self) -> bool {
-        self.by == Side::Source
+        self.list == 0
+    }
+
+    fn order(&self) -> Order {
+        self.info.lists[self.list].order
     }
 
     /// What the name of the YAML file begins with.
@@ -69,25 +74,24 @@ impl EdgeTask {
     }
 
     fn near(&self) -> LabelId {
-        match self.by {
+        match self.order().by {
             Side::Source => self.source,
             Side::Target => self.target,
         }
     }
 
     fn far(&self) -> LabelId {
-        match self.by {
+        match self.order().by {
             Side::Source => self.target,
             Side::Target => self.source,
         }
     }
 
     pub fn run(&self, view: &dyn GraphView, written: &Written<'_>) -> Result<()> {
-        let order = Order { by: self.by, is_sorted: true };
-        let Some(list) = self.info.list(order) else { return Ok(()) };
+        let list = &self.info.lists[self.list];
         let folder = written.root.join(self.info.prefix.join(&list.prefix).as_str());
         let count = written.orders.count(self.near());
-        let size = self.info.vertices_to_chunk(self.by);
+        let size = self.info.vertices_to_chunk(list.order.by);
         for part in 0..count.div_ceil(size) {
             let vertices = part * size..count.min((part + 1) * size);
             Part::new(self, written, folder.clone(), part).write(view, vertices)?;
@@ -96,14 +100,17 @@ impl EdgeTask {
     }
 }
 
+/// The file of a group of properties, and the columns in it.
+type GroupFile<'a> = (ChunkFile, Vec<&'a ColumnPlan>);
+
 /// The edges of one chunk of vertices.
 struct Part<'a> {
     task: &'a EdgeTask,
     written: &'a Written<'a>,
     folder: PathBuf,
     part: u64,
-    /// The files that edges go to now: the ends, and the properties if there are any.
-    open: Option<(ChunkFile, Option<ChunkFile>)>,
+    /// The files that edges go to now: the ends, and each group of properties with its columns.
+    open: Option<(ChunkFile, Vec<GroupFile<'a>>)>,
     edges: u64,
     /// Edges that were not written yet.
     near: Vec<i64>,
@@ -125,10 +132,12 @@ impl<'a> Part<'a> {
         }
         self.flush(view, 0)?;
         self.close()?;
-        let offset = Field::new(OFFSET, DataType::Int64, false);
-        let mut file = ChunkFile::create(self.folder.join(format!("offset/chunk{}", self.part)), vec![offset])?;
-        file.write(vec![Arc::new(Int64Array::from(offsets))])?;
-        file.finish()?;
+        if self.task.order().is_sorted {
+            let offset = Field::new(OFFSET, DataType::Int64, false);
+            let mut file = ChunkFile::create(self.folder.join(format!("offset/chunk{}", self.part)), vec![offset])?;
+            file.write(vec![Arc::new(Int64Array::from(offsets))])?;
+            file.finish()?;
+        }
         publish::write_file(&self.folder.join(format!("edge_count{}", self.part)), &self.edges.to_le_bytes())
     }
 
@@ -138,7 +147,7 @@ impl<'a> Part<'a> {
         let orders = self.written.orders;
         let (Some(order), Some(others)) = (orders.of(near), orders.of(far)) else { return Ok(vertices.end) };
         let batch = order.slice(vertices.start..vertices.end.min(vertices.start + BATCH));
-        let direction = if self.task.by == Side::Source { Direction::Out } else { Direction::In };
+        let direction = if self.task.order().by == Side::Source { Direction::Out } else { Direction::In };
         let wants = Wants { rows: true, neighbors: true, edges: true };
         let hop = Hop::along(direction, Some(vec![self.task.label]), wants);
         let from = fewer(view, &batch, &hop)?;
@@ -157,7 +166,9 @@ impl<'a> Part<'a> {
                 at += 1;
             }
             self.near.resize(self.far.len(), index);
-            sort_run(&mut self.far[first..], &mut self.refs[first..]);
+            if self.task.order().is_sorted {
+                sort_run(&mut self.far[first..], &mut self.refs[first..]);
+            }
             offsets.push((self.edges + self.far.len() as u64) as i64);
             self.flush(view, ROWS)?;
         }
@@ -189,29 +200,30 @@ impl<'a> Part<'a> {
 
     fn write_rows(&mut self, view: &dyn GraphView, rows: Range<usize>) -> Result<()> {
         self.written.counts.check()?;
-        let columns = &self.written.plans.edges[&self.task.label].columns;
-        let (ends, properties) = match &mut self.open {
+        let (ends, groups) = match &mut self.open {
             Some(open) => open,
             none => {
                 let chunk = self.edges / self.task.info.chunk_size;
-                let file = |folder: &str| self.folder.join(format!("{folder}/part{}/chunk{chunk}", self.part));
-                let fields = [SOURCE, TARGET].map(|name| Field::new(name, DataType::Int64, false)).to_vec();
-                let ends = ChunkFile::create(file("adj_list"), fields)?;
-                let fields: Vec<Field> = columns.iter().map(|column| column.field()).collect();
-                let properties = match fields.is_empty() {
-                    true => None,
-                    false => Some(ChunkFile::create(file("properties"), fields)?),
+                let file = |folder: Prefix| {
+                    self.folder.join(folder.folder(format_args!("part{}", self.part)).file(format_args!("chunk{chunk}")))
                 };
-                none.insert((ends, properties))
+                let fields = [SOURCE, TARGET].map(|name| Field::new(name, DataType::Int64, false)).to_vec();
+                let ends = ChunkFile::create(file(Prefix::default().folder("adj_list")), fields)?;
+                let mut groups = Vec::with_capacity(self.task.info.groups.len());
+                for group in &self.task.info.groups {
+                    let columns: Vec<&ColumnPlan> = self.written.plans.edges[&self.task.label].columns_of(group).collect();
+                    let fields = columns.iter().map(|column| column.field()).collect();
+                    groups.push((ChunkFile::create(file(group.prefix.clone()), fields)?, columns));
+                }
+                none.insert((ends, groups))
             }
         };
         let array = |all: &[i64]| Arc::new(Int64Array::from(all[rows.clone()].to_vec())) as ArrayRef;
         let (near, far) = (array(&self.near), array(&self.far));
-        ends.write(if self.task.by == Side::Source { vec![near, far] } else { vec![far, near] })?;
-        if let Some(properties) = properties {
+        ends.write(if self.task.order().by == Side::Source { vec![near, far] } else { vec![far, near] })?;
+        for (file, columns) in groups {
             let edges = Elements::Edges(&self.refs[rows.clone()]);
-            let arrays = columns.iter().map(|column| column.array(view, edges)).collect::<Result<Vec<_>>>()?;
-            properties.write(arrays)?;
+            file.write(columns.iter().map(|column| column.array(view, edges)).collect::<Result<Vec<_>>>()?)?;
         }
         if self.task.is_first() {
             self.written.counts.edges.fetch_add(rows.len() as u64, Ordering::Relaxed);
@@ -220,9 +232,9 @@ impl<'a> Part<'a> {
     }
 
     fn close(&mut self) -> Result<()> {
-        let Some((ends, properties)) = self.open.take() else { return Ok(()) };
+        let Some((ends, groups)) = self.open.take() else { return Ok(()) };
         ends.finish()?;
-        properties.map_or(Ok(()), ChunkFile::finish)
+        groups.into_iter().try_for_each(|(file, _)| file.finish())
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   NAME.graph.yml  TYPE.vertex.yml  SOURCE_TYPE_TARGET.edge.yml
-//!   vertex/TYPE/{vertex_count, properties/chunkI, labels/chunkI}
+//!   vertex/TYPE/{vertex_count, properties/chunkI, GROUP/chunkI, labels/chunkI}
 //!   edge/SOURCE_TYPE_TARGET/ordered_by_source/{vertex_count, edge_countP, adj_list/partP/chunkI, offset/chunkP, properties/partP/chunkI}
 //!   edge/SOURCE_TYPE_TARGET/ordered_by_dest/…
 //! ```
@@ -26,11 +26,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use mangrove_graph::{ElementKind, GraphView, LabelId};
+use mangrove_graph::{ElementKind, GraphView, LabelId, Schema};
 use mangrove_ingest::{Phase, Progress, Status};
 
 use crate::error::{LakeError, Result};
-use crate::info::{GraphInfo, Prefix};
+pub use crate::info::Order as ListOrder;
+use crate::info::{GraphInfo, Prefix, Side};
 use edges::EdgeTask;
 use order::Orders;
 use publish::Unpublished;
@@ -43,13 +44,18 @@ pub struct GraphArOptions {
     pub vertex_chunk: u64,
     /// Edges to a chunk.
     pub edge_chunk: u64,
+    /// Properties that have files of their own: those that are named together are in the same files. All others share files.
+    pub groups: Vec<Vec<String>>,
+    /// The lists of each type of edges, by the names of [`ListOrder`].
+    pub lists: Vec<ListOrder>,
     /// Writes what the format cannot hold as near as it can, and leaves out the rest.
     pub is_lossy: bool,
 }
 
 impl Default for GraphArOptions {
     fn default() -> Self {
-        Self { vertex_chunk: 1 << 18, edge_chunk: 1 << 22, is_lossy: false }
+        let lists = [Side::Source, Side::Target].map(|by| ListOrder { by, is_sorted: true });
+        Self { vertex_chunk: 1 << 18, edge_chunk: 1 << 22, groups: Vec::new(), lists: lists.into(), is_lossy: false }
     }
 }
 
@@ -74,6 +80,7 @@ pub fn export(
     options: &GraphArOptions,
     progress: &mut dyn Progress,
 ) -> Result<GraphArReport> {
+    check(view.schema(), options)?;
     let (plans, losses) = column::plan(view)?;
     if !losses.is_empty() && !options.is_lossy {
         return Err(LakeError::Lossy(losses));
@@ -89,6 +96,25 @@ pub fn export(
     Ok(GraphArReport { vertices, edges, graph_file, losses })
 }
 
+/// Refuses groups and lists that cannot be meant.
+fn check(schema: &Schema, options: &GraphArOptions) -> Result<()> {
+    let names: Vec<&String> = options.groups.iter().flatten().collect();
+    for (at, name) in names.iter().enumerate() {
+        if schema.key(name).is_none() {
+            return Err(LakeError::Unsupported(format!("a group names `{name}`, but the graph has no such property")));
+        }
+        if names[..at].contains(name) {
+            return Err(LakeError::Unsupported(format!("two groups name `{name}`: a property is in one group")));
+        }
+    }
+    let is_repeated = |at: usize| options.lists[..at].contains(&options.lists[at]);
+    if options.lists.is_empty() || (0..options.lists.len()).any(is_repeated) {
+        let known = ListOrder::NAMES.join(", ");
+        return Err(LakeError::Unsupported(format!("name at least one list of edges, and each once: {known}")));
+    }
+    Ok(())
+}
+
 /// What all threads share.
 struct Written<'a> {
     root: &'a Path,
@@ -101,7 +127,7 @@ struct Written<'a> {
 #[derive(Default)]
 struct Counts {
     vertices: AtomicU64,
-    /// Edges of lists sorted by source. Others hold the same edges.
+    /// Edges of the first list of each type. Others hold the same edges.
     edges: AtomicU64,
     is_cancelled: AtomicBool,
 }
@@ -139,7 +165,7 @@ fn tasks(view: &dyn GraphView, plans: &column::Plans, orders: &Orders, options: 
         let has_vertices = |ends: &&(LabelId, LabelId)| orders.count(ends.0) > 0 && orders.count(ends.1) > 0;
         for (source, target) in of.ends.iter().filter(has_vertices) {
             let prefix: Prefix = names.edges(schema, label, *source, *target);
-            tasks.extend(EdgeTask::both(schema, (label, *source, *target), plans, options, prefix).map(Task::Edges));
+            tasks.extend(EdgeTask::all(schema, (label, *source, *target), plans, options, prefix).map(Task::Edges));
         }
     }
     tasks

@@ -23,6 +23,11 @@ impl Names {
         Prefix::default().folder("edge").folder(self.fresh("edge", name))
     }
 
+    /// The folder of a group of properties.
+    pub fn group(&mut self, name: String) -> String {
+        self.fresh("", name)
+    }
+
     /// The name, or one with a number if a file system that ignores case would take it for another.
     fn fresh(&mut self, folder: &str, name: String) -> String {
         let mut fresh = name.clone();

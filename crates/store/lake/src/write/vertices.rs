@@ -45,7 +45,7 @@ impl VertexTask {
             chunk_size: options.vertex_chunk,
             prefix: names.vertices(schema, label),
             // A type without vertices has no files, so its columns mean nothing.
-            groups: if orders.count(label) > 0 { plans.vertices[&label].groups() } else { Vec::new() },
+            groups: if orders.count(label) > 0 { plans.vertices[&label].groups(&options.groups) } else { Vec::new() },
             labels: further.iter().map(|label| schema.label_name(ElementKind::Vertex, *label)).collect(),
         };
         Self { label, further, info }
@@ -75,10 +75,14 @@ impl VertexTask {
     ) -> Result<()> {
         let Some(order) = written.orders.of(self.label) else { return Ok(()) };
         let folder = written.root.join(self.info.prefix.as_str());
-        let columns = &written.plans.vertices[&self.label].columns;
-        let mut fields = vec![Field::new(INDEX, DataType::Int64, false)];
-        fields.extend(columns.iter().map(|column| column.field()));
-        let mut properties = ChunkFile::create(folder.join(format!("properties/chunk{chunk}")), fields)?;
+        let plan = &written.plans.vertices[&self.label];
+        let mut groups = Vec::with_capacity(self.info.groups.len());
+        for group in &self.info.groups {
+            let columns: Vec<_> = plan.columns_of(group).collect();
+            let mut fields = vec![Field::new(INDEX, DataType::Int64, false)];
+            fields.extend(columns.iter().map(|column| column.field()));
+            groups.push((ChunkFile::create(folder.join(group.prefix.file(format_args!("chunk{chunk}"))), fields)?, columns));
+        }
         let mut labels = match self.info.labels.is_empty() {
             true => None,
             false => {
@@ -90,17 +94,20 @@ impl VertexTask {
             written.counts.check()?;
             let batch = start..indexes.end.min(start + BATCH);
             let vertices = order.slice(batch.clone());
-            let mut arrays: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(batch.map(|index| index as i64)))];
-            for column in columns {
-                arrays.push(column.array(view, Elements::Vertices(&vertices))?);
+            let indexes: ArrayRef = Arc::new(Int64Array::from_iter_values(batch.map(|index| index as i64)));
+            for (file, columns) in &mut groups {
+                let mut arrays = vec![indexes.clone()];
+                for column in columns {
+                    arrays.push(column.array(view, Elements::Vertices(&vertices))?);
+                }
+                file.write(arrays)?;
             }
-            properties.write(arrays)?;
             if let Some(labels) = &mut labels {
                 labels.write(self.flags(view, &vertices)?)?;
             }
             written.counts.vertices.fetch_add(vertices.len() as u64, Ordering::Relaxed);
         }
-        properties.finish()?;
+        groups.into_iter().try_for_each(|(file, _)| file.finish())?;
         labels.map_or(Ok(()), ChunkFile::finish)
     }
 
