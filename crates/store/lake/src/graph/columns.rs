@@ -8,7 +8,9 @@ use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_select::interleave::interleave;
 use hashbrown::HashMap;
 use mangrove_graph::column::{array_of, arrow_type, value_at, value_type_of};
-use mangrove_graph::{Cardinality, Cell, Elements, KeyId, PropertyColumn, PropertyValue, ReadContext, Value, ValueType};
+use mangrove_graph::{
+    Cardinality, Cell, Elements, KeyId, PropertyColumn, PropertyValue, ReadContext, Value, ValueType, VertexId,
+};
 
 use mangrove_ingest::{ColumnType, as_type, cast_plain, plain_array};
 
@@ -67,13 +69,16 @@ struct Located<'l> {
     columns: Vec<&'l Column>,
     /// The rows that are wanted of each file.
     rows: Vec<Vec<u64>>,
-    /// For each element, its file and which of the wanted rows it is; `None` if its label lacks the column.
-    places: Vec<Option<(usize, usize)>>,
+    /// For each element, the number of its file, and which of the wanted rows of that it is.
+    places: Vec<(u32, u32)>,
 }
 
+/// In place of a number of a file: the label of the element lacks the column.
+const NOWHERE: u32 = u32::MAX;
+
 impl<'l> Located<'l> {
-    /// `file` gives the path of the file and how many rows it must have.
-    fn add(&mut self, spot: Spot, row: u64, column: &'l Column, file: impl FnOnce() -> (Arc<str>, u64)) {
+    /// The number of a file. `file` gives its path and how many rows it must have.
+    fn number(&mut self, spot: Spot, column: &'l Column, file: impl FnOnce() -> (Arc<str>, u64)) -> usize {
         let number = match self.last {
             Some((last, number)) if last == spot => number,
             _ => *self.numbers.entry(spot).or_insert_with(|| {
@@ -86,8 +91,20 @@ impl<'l> Located<'l> {
             }),
         };
         self.last = Some((spot, number));
-        self.places.push(Some((number, self.rows[number].len())));
-        self.rows[number].push(row);
+        number
+    }
+
+    /// The next elements are in these rows of a file.
+    fn add(&mut self, number: usize, rows: impl ExactSizeIterator<Item = u64>) {
+        let own = &mut self.rows[number];
+        let before = own.len() as u32;
+        self.places.extend((before..before + rows.len() as u32).map(|row| (number as u32, row)));
+        own.extend(rows);
+    }
+
+    /// The next elements lack the column.
+    fn add_nowhere(&mut self, count: usize) {
+        self.places.resize(self.places.len() + count, (NOWHERE, 0));
     }
 }
 
@@ -116,35 +133,48 @@ impl Lake {
 
     fn locate(&self, elements: Elements<'_>, what: What) -> Located<'_> {
         let mut located = Located::default();
-        for at in 0..elements.len() {
-            let found = match elements {
-                Elements::Vertices(ids) => {
-                    let (label, local) = (ids[at].label(), ids[at].local());
-                    let of = self.vertex_type(label).filter(|of| local < of.rows.count());
-                    of.and_then(|of| Some((of, of.columns.find(what)?))).map(|(of, column)| {
-                        let chunk = of.rows.chunk_of(local);
-                        let locals = of.rows.locals(chunk);
-                        let file = || (of.file(column.group, chunk), locals.end - locals.start);
-                        located.add((usize::from(label.0), 0, chunk), local - locals.start, column, file);
-                    })
-                }
-                Elements::Edges(edges) => {
-                    let of = self.edge_type(edges[at].id.label(), edges[at].id.local());
-                    of.and_then(|(number, place)| Some((number, place, self.edges[number].columns.find(what)?))).map(
-                        |(number, place, column)| {
+        located.places.reserve(elements.len());
+        match elements {
+            Elements::Vertices(ids) => self.locate_vertices(ids, what, &mut located),
+            Elements::Edges(edges) => {
+                for edge in edges {
+                    let of = self.edge_type(edge.id.label(), edge.id.local());
+                    match of.and_then(|(number, place)| Some((number, place, self.edges[number].columns.find(what)?))) {
+                        Some((number, place, column)) => {
                             let of = &self.edges[number];
                             let chunk = of.chunk_of(place);
                             let file = || (of.file(column.group, &chunk), chunk.rows());
-                            located.add((number, chunk.part, chunk.chunk), place - chunk.places.start, column, file);
-                        },
-                    )
+                            let file = located.number((number, chunk.part, chunk.chunk), column, file);
+                            located.add(file, std::iter::once(place - chunk.places.start));
+                        }
+                        None => located.add_nowhere(1),
+                    }
                 }
-            };
-            if found.is_none() {
-                located.places.push(None);
             }
         }
         located
+    }
+
+    /// Neighbours often lie in one chunk, one after the other. So a chunk is looked for once for all that do.
+    fn locate_vertices<'l>(&'l self, ids: &[VertexId], what: What, located: &mut Located<'l>) {
+        let mut start = 0;
+        while let Some(first) = ids.get(start) {
+            let (label, local) = (first.label(), first.local());
+            let of = self.vertex_type(label).filter(|of| local < of.rows.count());
+            let Some((of, column)) = of.and_then(|of| Some((of, of.columns.find(what)?))) else {
+                located.add_nowhere(1);
+                start += 1;
+                continue;
+            };
+            let chunk = of.rows.chunk_of(local);
+            let locals = of.rows.locals(chunk);
+            let inside = VertexId::new(label, first.shard(), locals.start)..VertexId::new(label, first.shard(), locals.end);
+            let count = ids[start..].iter().take_while(|id| inside.contains(id)).count();
+            let file = || (of.file(column.group, chunk), locals.end - locals.start);
+            let number = located.number((usize::from(label.0), 0, chunk), column, file);
+            located.add(number, ids[start..start + count].iter().map(|id| id.local() - locals.start));
+            start += count;
+        }
     }
 
     fn column(&self, of: &Located<'_>, arrays: &mut impl Iterator<Item = ArrayRef>) -> Result<PropertyColumn> {
@@ -157,18 +187,19 @@ impl Lake {
         let is_plain = of.columns.iter().all(|column| column.is_typed(&data_type))
             && found.iter().all(|array| *array.data_type() == data_type);
         if of.places.len() < COLUMN_MIN || !is_plain {
-            let cell = |place: &Option<(usize, usize)>| match place {
-                Some((file, row)) => of.columns[*file].cell(&*found[*file], *row),
-                None => Cell::Absent,
+            let cell = |(file, row): &(u32, u32)| match *file {
+                NOWHERE => Cell::Absent,
+                file => of.columns[file as usize].cell(&*found[file as usize], *row as usize),
             };
             return Ok(PropertyColumn::Cells(of.places.iter().map(cell).collect()));
         }
-        if found.len() == 1 && of.places.iter().enumerate().all(|(row, place)| *place == Some((0, row))) {
+        if found.len() == 1 && found[0].len() == of.places.len() {
             return Ok(typed(found.remove(0)));
         }
         let absent = new_null_array(&data_type, 1);
         let sources: Vec<&dyn Array> = found.iter().map(|array| &**array).chain([&*absent]).collect();
-        let places: Vec<(usize, usize)> = of.places.iter().map(|place| place.unwrap_or((found.len(), 0))).collect();
+        let place = |(file, row): &(u32, u32)| ((*file as usize).min(found.len()), *row as usize);
+        let places: Vec<(usize, usize)> = of.places.iter().map(place).collect();
         let joined = interleave(&sources, &places).map_err(|error| LakeError::Unsupported(error.to_string()))?;
         Ok(typed(joined))
     }

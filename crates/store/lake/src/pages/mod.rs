@@ -359,25 +359,26 @@ impl<'r> Plan<'r> {
     fn new(files: &Files, wanted: Wanted<'r>) -> Result<Self> {
         let leaf = wanted.table.leaf(wanted.column);
         let mut pages: Vec<Page> = Vec::new();
-        let mut of_rows: Vec<usize> = Vec::with_capacity(wanted.rows.len());
+        let mut places = Vec::with_capacity(wanted.rows.len());
         let mut known: HashMap<(usize, usize), usize> = HashMap::new();
+        // The page of the last row.
+        let (mut last, mut rows) = (0, 0..0);
         for row in wanted.rows {
-            if let Some(last) = of_rows.last().copied().filter(|last| pages[*last].rows.contains(row)) {
-                of_rows.push(last);
+            if rows.contains(row) {
+                places.push((last, (row - rows.start) as usize));
                 continue;
             }
             let Some(page) = wanted.table.page_of(leaf, *row) else {
                 let reason = format!("it has {} rows; row {row} is missing", wanted.table.rows());
                 return Err(LakeError::damaged(&files.name(&wanted.table.file.path), reason));
             };
-            let at = *known.entry((page.group, page.at)).or_insert_with(|| {
+            rows = page.rows.clone();
+            last = *known.entry((page.group, page.at)).or_insert_with(|| {
                 pages.push(page);
                 pages.len() - 1
             });
-            of_rows.push(at);
+            places.push((last, (row - rows.start) as usize));
         }
-        let place = |(row, at): (&u64, usize)| (at, (row - pages[at].rows.start) as usize);
-        let places = wanted.rows.iter().zip(of_rows).map(place).collect();
         let arrays = vec![None; pages.len()];
         Ok(Self { wanted, leaf, pages, arrays, places })
     }
