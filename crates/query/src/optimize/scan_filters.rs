@@ -79,10 +79,12 @@ fn fold(scan: &mut Step, test: &Has) -> bool {
     }
 }
 
-/// Adds a test to those of a scan. The first that asks for labels says which labels are visited.
+/// Adds a test to those of a scan, unless it is one of them. The first that asks for labels says which labels are visited.
 fn put(labels: &mut Option<Vec<Name>>, also: &mut Vec<LabelsTest>, test: LabelsTest) {
     match labels {
         None if !test.is_negated => *labels = Some(test.labels),
+        Some(visited) if !test.is_negated && *visited == test.labels => {}
+        _ if also.contains(&test) => {}
         _ => also.push(test),
     }
 }
