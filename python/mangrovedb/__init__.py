@@ -63,6 +63,10 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__():
+    return __all__
+
+
 __all__ = [
     "AsyncDatabase",
     "ConstraintError",

@@ -42,7 +42,9 @@ class RangeServer(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def server(tmp_path):
     handler = type("Handler", (RangeServer,), {"root": tmp_path, "log": []})
-    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    # Many requests come at once.
+    listening = type("Server", (http.server.ThreadingHTTPServer,), {"request_queue_size": 128})
+    running = listening(("127.0.0.1", 0), handler)
     threading.Thread(target=running.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{running.server_port}", handler
     running.shutdown()

@@ -102,12 +102,65 @@ def test_groups_have_their_own_files_and_lists_are_chosen(db, tmp_path):
         ({"groups": [["nam"]]}, "a group names `nam`, but the graph has no such property"),
         ({"groups": [["name"], ["age", "name"]]}, "two groups name `name`"),
         ({"lists": []}, "name at least one list"),
+        ({"groups": [["_graphArVertexIndex"]]}, "has no such property"),
         ({"lists": ["ordered_by_source"] * 2}, "each once"),
         ({"lists": ["by_source"]}, "must be one of ordered_by_source"),
     ]:
         with pytest.raises((mg.MangroveError, ValueError), match=message):
             db.export(tmp_path / "none", "graphar", **call)
     assert not (tmp_path / "none").exists()
+
+
+def test_names_of_the_formats_own_files_and_columns_are_no_trouble(tmp_path):
+    db = mg.open(tmp_path / "db")
+    db.query("g.addV('v').property('vertex_count', 1).property('edge_count0', 2).property('labels', 3)").to_list()
+    file = exported(db, tmp_path / "lake", groups=[["vertex_count"], ["edge_count0"], ["labels"]])
+    assert mg.open_lake(file).query("g.V().values('vertex_count', 'edge_count0', 'labels').sum()").one() == 6
+    db.query("g.addV('v').property('_graphArVertexIndex', 5)").to_list()
+    with pytest.raises(mg.MangroveError, match="`_graphArVertexIndex`, which is a column of GraphAr's own"):
+        db.export(tmp_path / "other", "graphar")
+
+
+def test_labels_of_a_store_are_read_together(tmp_path, server):
+    address, handler = server
+    db = mg.open(tmp_path / "db")
+    db.load(nodes={"p": [{"id": n} for n in range(1000)]})
+    db.query("g.V().has('p', 'id', lt(500)).addLabel('low')").to_list()
+    db.query("g.V().has('p', 'id', gt(300)).addLabel('high')").to_list()
+    exported(db, tmp_path / "lake", vertex_chunk=100)
+    lake = mg.open_lake(f"{address}/lake/lake.graph.yml")
+    handler.delay, began = 0.1, time.monotonic()
+    assert lake.query("g.V().hasLabel('low').not(hasLabel('high')).count()").one() == 301
+    assert time.monotonic() - began < 1.5, "ten files, each read on its own, would take two seconds"
+
+
+LABEL_TESTS = [
+    "hasLabel('a').hasLabel('b')",
+    "not(hasLabel('b'))",
+    "hasLabel('a').not(or(hasLabel('b'), hasLabel('c')))",
+    "not(not(hasLabel('c')))",
+    "or(hasLabel('b'), hasLabel('c')).not(hasLabel('a', 'd'))",
+    "and(hasLabel('a'), not(hasLabel('d')))",
+    "or(hasLabel('b'), not(hasLabel('a')))",
+    "hasLabel('nobody').not(hasLabel('a'))",
+    "hasLabel('p').has('n', lt(50)).not(hasLabel('c'))",
+]
+
+
+@pytest.mark.filterwarnings("ignore::mangrovedb.QueryWarning")
+def test_tests_of_labels_answer_in_the_scan_as_they_do_one_by_one(tmp_path):
+    db = mg.open(tmp_path / "db")
+    db.load(nodes={"p": [{"id": n, "n": n} for n in range(200)]})
+    for label, test in {"a": "lt(120)", "b": "between(60, 150)", "c": "gt(90)", "d": "lt(10)"}.items():
+        db.query(f"g.V().has('p', 'n', {test}).addLabel('{label}')").to_list()
+    lake = mg.open_lake(exported(db, tmp_path / "lake", vertex_chunk=64))
+    db.create_index("p", "n")
+    for test in LABEL_TESTS:
+        expected = db.query(f"g.V().barrier().{test}.id().order()").to_list()
+        for graph in (db, lake):
+            assert graph.query(f"g.V().{test}.id().order()").to_list() == expected, test
+            assert graph.query(f"g.V().{test}.count()").one() == len(expected), test
+    assert "not b or c" in str(lake.explain("g.V().hasLabel('a').not(or(hasLabel('b'), hasLabel('c'))).count()"))
 
 
 def test_generated_ids_stay_as_they_were(tmp_path):
@@ -305,7 +358,7 @@ def test_a_file_that_changes_ends_the_query(db, tmp_path):
     assert lake.query("g.V().hasLabel('person').values('age').max()").one() == 89
     chunk = tmp_path / "lake/vertex/person/properties/chunk0"
     os.utime(chunk, ns=(1, 1))
-    with pytest.raises(mg.QueryError, match="chunk0 has changed since the graph was opened: open it again"):
+    with pytest.raises(mg.QueryError, match="chunk0 has changed since the graph was opened: call refresh"):
         lake.query("g.V().hasLabel('person').values('name').max()").one()
     assert mg.open_lake(file).query("g.V().hasLabel('person').values('name').count()").one() == 240
 
@@ -423,6 +476,8 @@ def test_pages_of_a_store_are_kept_on_this_machine(db, tmp_path, server):
 
 def test_the_bound_of_kept_pages_must_be_a_number(db, tmp_path, monkeypatch):
     file = exported(db, tmp_path / "lake")
+    monkeypatch.setenv("MANGROVE_PAGES_MB", "")
+    mg.open_lake(file)
     monkeypatch.setenv("MANGROVE_PAGES_MB", "much")
     with pytest.raises(mg.OpenError, match="MANGROVE_PAGES_MB must be a number of megabytes"):
         mg.open_lake(file)

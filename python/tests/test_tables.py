@@ -306,7 +306,7 @@ def test_a_file_that_changes_ends_the_query_that_needs_it():
     lake = mg.open_lake("map.yml")
     time.sleep(0.01)
     write("person.parquet", {**PEOPLE, "name": ["A", "B", "C", "D"]})
-    with pytest.raises(mg.QueryError, match=r"person\.parquet has changed since the graph was opened: open it again"):
+    with pytest.raises(mg.QueryError, match=r"person\.parquet has changed since the graph was opened: call refresh"):
         ask(lake, "g.V().hasLabel('person').values('name')")
     lake.refresh()
     assert ask(lake, "g.V().has('person', 'id', 2).values('name')") == ["B"]
@@ -318,7 +318,7 @@ def test_a_file_that_changes_ends_the_query_that_needs_it():
 @pytest.mark.parametrize(
     "tables, query, message",
     [
-        ({"knows": {"src": [1, 9], "dst": [2, 1]}}, "g.V().out()", r"knows\.parquet: row 2: there is no `person` with the id 9 that column `src` names"),
+        ({"knows": {"src": [1, 9], "dst": [2, 1]}}, "g.V().out()", r"knows\.parquet: row 2: there is no `person` with the id 9, which column `src` names"),
         ({"knows": {"src": [1, None], "dst": [2, 1]}}, "g.V().out()", r"knows\.parquet: row 2: column `src` names no `person`"),
         ({"person": {**PEOPLE, "city_id": [10, 11, 12, None]}}, "g.V().out('lives_in')", r"person\.parquet: row 3: there is no `city` with the id 12"),
         ({"person": {**PEOPLE, "id": [1, 2, 3, 2]}}, "g.V().out('knows')", r"person\.parquet: row 4: the id 2 in column `id` is that of row 2 of .*person\.parquet, too"),

@@ -137,6 +137,16 @@ pub fn is_description(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("yml") || extension.eq_ignore_ascii_case("yaml"))
 }
 
+/// Whether a path names a directory with an export to GraphAr or with Parquet files, one such file, or an address.
+pub fn is_files_of_others(path: &Path) -> bool {
+    let is_parquet = |path: &Path| path.extension().is_some_and(|end| end == "parquet" || end == "pq");
+    if path.is_dir() && !path.join("mangrove.json").exists() {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        return described(path).is_some() || entries.map(|entry| entry.path()).any(|path| is_parquet(&path));
+    }
+    is_parquet(path) || path.to_string_lossy().contains("://")
+}
+
 /// Refuses a graph in open files where tables are expected.
 pub fn not_a_lake(path: &Path) -> Result<(), LakeError> {
     let file = if path.is_dir() { described(path) } else { Some(path.to_owned()).filter(|path| is_description(path)) };

@@ -27,10 +27,13 @@ impl Check {
         }
         let found = report.violations.iter().map(|violation| format!("{violation}\n"));
         output::print_text(&found.collect::<String>())?;
-        Err(Failure::Request(format!(
-            "{} is damaged: {} found; restore it from a backup, or export what can still be read",
-            self.db.display(),
-            counted(report.violations_total, "contradiction", "contradictions")
-        )))
+        let found = counted(report.violations_total, "contradiction", "contradictions");
+        let place = self.db.display();
+        Err(Failure::Request(match crate::lake::is_description(&self.db) {
+            true => format!("the files of {place} do not agree: {found} found"),
+            false => {
+                format!("{place} is damaged: {found} found; restore it from a backup, or export what can still be read")
+            }
+        }))
     }
 }

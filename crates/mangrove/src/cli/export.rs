@@ -9,7 +9,7 @@ use super::progress::Bar;
 use super::{Failure, counted, open_reading, say, warn};
 use crate::{ExportError, ExportFormat, GraphArOptions, LakeError, ListOrder};
 
-/// Write the graph to files for other programs; `mangrove load DB DIR` loads them back
+/// Write the graph to files for other programs; `mangrove load DB DIR` loads them back (of graphar: DIR/NAME.graph.yml)
 #[derive(Args)]
 pub struct Export {
     /// Directory of the database

@@ -204,7 +204,8 @@ fn say(message: &str) {
 }
 
 fn open_reading(path: &Path) -> Result<Database, Failure> {
-    if crate::lake::is_description(path) {
+    // Opening a lake tells what to name instead of a directory of files, or of one of them.
+    if crate::lake::is_description(path) || crate::lake::is_files_of_others(path) {
         return Ok(Database::open_lake(path)?);
     }
     Ok(Database::open_with(path, &OpenOptions { read_only: true, create: false, ..OpenOptions::default() })?)

@@ -5,7 +5,7 @@ use mangrove_graph::{ExternalId, Predicate, Value};
 
 use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
-use crate::plan::shape::{test_of_labels, wanted_labels};
+use crate::plan::shape::{tests_of_labels, wanted_labels};
 use crate::plan::{Has, HasKey, LabelsTest, Name, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
@@ -31,9 +31,9 @@ pub(super) fn rewrite_chain(traversal: &mut Traversal) {
                 tests.retain(|test| !fold(&mut scan.step, test));
                 tests.is_empty()
             }
-            (Step::Scan { ids: None, labels, also, .. }, step) if scan.labels.is_empty() => match test_of_labels(step) {
-                Some(test) => {
-                    put(labels, also, test);
+            (Step::Scan { ids: None, labels, also, .. }, step) if scan.labels.is_empty() => match tests_of_labels(step) {
+                Some(tests) => {
+                    tests.into_iter().for_each(|test| put(labels, also, test));
                     true
                 }
                 None => false,

@@ -40,6 +40,10 @@ pub use terms::mapping::{ForeignKey, Mapping, Missing, TableEntry, Test};
 pub use terms::merge::{Merged, Merging, OnDuplicate, OnExists};
 pub use terms::options::{EdgeFiles, KeyColumn, LoadOptions, MemoryLimits, NodeFiles};
 pub use terms::report::{LoadReport, OnError};
+/// Reading CSV record by record.
+pub mod csv {
+    pub use crate::text::csv::{Broken, CsvReader, Dialect, Field, Quoting, Record, Step};
+}
 pub use text::format::Format;
 pub use text::infer::Inferred;
 pub use text::json::quote as quote_json;

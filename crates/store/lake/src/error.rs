@@ -20,7 +20,7 @@ pub enum LakeError {
     Read { file: Arc<str>, source: io::Error },
     #[error("{file}: {reason}")]
     Damaged { file: Arc<str>, reason: String },
-    #[error("{file} has changed since the graph was opened: open it again")]
+    #[error("{file} has changed since the graph was opened: call refresh(), or open it again")]
     Changed { file: Arc<str> },
     #[error("{file}: the store of files does not answer as it should: {reason}")]
     Store { file: Arc<str>, reason: String },

@@ -22,25 +22,39 @@ pub fn wanted_labels(test: &Has) -> Option<Vec<Name>> {
     Some(names)
 }
 
-/// The test of labels that `where(hasLabel(…))`, `not(hasLabel(…))` or `or(hasLabel(…), …)` is.
+/// The tests of labels that a step is which only tests them.
+pub fn tests_of_labels(step: &Step) -> Option<Vec<LabelsTest>> {
+    match step {
+        Step::And(children) => children.iter().map(only_test).collect(),
+        step => test_of_labels(step).map(|test| vec![test]),
+    }
+}
+
+/// The test of labels that a step is which only tests them: `where(hasLabel(…))`, `not(hasLabel(…))`, `or(hasLabel(…), …)`.
 pub fn test_of_labels(step: &Step) -> Option<LabelsTest> {
     match step {
-        Step::Where { child, negated } => Some(LabelsTest { labels: labels_of(child)?, is_negated: *negated }),
+        Step::Has(tests) => match &tests[..] {
+            [test] => Some(LabelsTest { labels: wanted_labels(test)?, is_negated: false }),
+            _ => None,
+        },
+        Step::Where { child, negated } => {
+            let test = only_test(child)?;
+            Some(LabelsTest { is_negated: test.is_negated != *negated, ..test })
+        }
         Step::Or(children) => {
-            let labels = children.iter().map(labels_of).collect::<Option<Vec<_>>>()?.concat();
-            Some(LabelsTest { labels, is_negated: false })
+            let tests = children.iter().map(only_test).collect::<Option<Vec<_>>>()?;
+            let any_negated = tests.iter().any(|test| test.is_negated);
+            (!any_negated)
+                .then(|| LabelsTest { labels: tests.into_iter().flat_map(|test| test.labels).collect(), is_negated: false })
         }
         _ => None,
     }
 }
 
-/// The labels that a child asks for, if it does nothing else.
-fn labels_of(child: &Traversal) -> Option<Vec<Name>> {
+/// The test of labels that a child is, if it does nothing else.
+fn only_test(child: &Traversal) -> Option<LabelsTest> {
     let [node] = &child.steps[..] else { return None };
-    match &node.step {
-        Step::Has(tests) if node.labels.is_empty() && tests.len() == 1 => wanted_labels(&tests[0]),
-        _ => None,
-    }
+    test_of_labels(&node.step).filter(|_| node.labels.is_empty())
 }
 
 /// Whether every traverser takes an option, so that none passes on as it is.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use mangrove_graph::{ElementKind, IdSpace, KeyId, LabelId, Schema, Token, Value};
 
-pub use self::facts::{test_of_labels, wanted_labels};
+pub use self::facts::{tests_of_labels, wanted_labels};
 use self::types::{ElementTypes, Labels, Type};
 use super::{Name, Plan};
 use crate::procedure::Procedures;

@@ -237,6 +237,7 @@ pub struct CsvReader<R> {
     /// The line of `start`.
     line: u64,
     fields: Vec<Field>,
+    keeps_blank_lines: bool,
 }
 
 const BUFFER_BYTES: usize = 1 << 20;
@@ -251,14 +252,30 @@ impl<R: Read> CsvReader<R> {
     /// A reader that refuses records longer than `record_bytes_max`, which is below 4 GB.
     pub fn with_limit(input: R, dialect: Dialect, record_bytes_max: usize) -> Self {
         let buffer = vec![0; BUFFER_BYTES];
-        Self { input, dialect, record_bytes_max, buffer, start: 0, end: 0, ended: false, line: 1, fields: Vec::new() }
+        Self {
+            input,
+            dialect,
+            record_bytes_max,
+            buffer,
+            start: 0,
+            end: 0,
+            ended: false,
+            line: 1,
+            fields: Vec::new(),
+            keeps_blank_lines: false,
+        }
+    }
+
+    /// A reader to which a blank line is a record.
+    pub fn keeping_blank_lines(self) -> Self {
+        Self { keeps_blank_lines: true, ..self }
     }
 
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// The next record that is not blank.
+    /// The next record; by default the next that is not blank.
     pub fn step(&mut self) -> io::Result<Step<'_>> {
         loop {
             let text = &self.buffer[self.start..self.end];
@@ -270,7 +287,7 @@ impl<R: Read> CsvReader<R> {
                 continue;
             }
             match split(text, self.ended, self.dialect, &mut self.fields) {
-                Split::Record { len: 0, next } => {
+                Split::Record { len: 0, next } if !self.keeps_blank_lines => {
                     self.start += next;
                     self.line += 1;
                 }

@@ -156,6 +156,12 @@ fn causes(error: &Error) -> String {
         }
         cause = error.source();
     }
+    if text.contains("Range request not supported") {
+        text += ": use a server that answers requests for ranges, or copy the files";
+    }
+    if text.contains("PROPFIND") {
+        return "the server does not list files: name them one by one, with `files: […]`".into();
+    }
     if text.contains("169.254.169.254") || text.contains("metadata.google") {
         text += ". No credentials were found: set those of the store (AWS_ACCESS_KEY_ID …), or AWS_SKIP_SIGNATURE=true for public files";
     }

@@ -217,7 +217,11 @@ impl Lake {
         let label = self.schema.label_name(ElementKind::Vertex, of.end(side));
         let what = match id.is_null() {
             true => format!("column `{column}` names no `{label}`"),
-            false => format!("there is no `{label}` with the id {id} that column `{column}` names"),
+            false => {
+                let has_all = self.vertex_type(of.end(side)).is_none_or(|of| of.filters.are_none());
+                let passing = if has_all { "" } else { " that passes its `where`" };
+                format!("there is no `{label}` with the id {id}{passing}, which column `{column}` names")
+            }
         };
         let hint = "`missing: skip` in the mapping leaves such edges out";
         LakeError::damaged(&self.tables.files.name(table.path()), format!("row {}: {what}; {hint}", in_file + 1))

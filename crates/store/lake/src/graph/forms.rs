@@ -9,10 +9,10 @@ use crate::convert::{BYTES_MAX, FileForm, to_parquet};
 use crate::error::{LakeError, Result};
 use crate::files::{Files, OpenFile, Part};
 use crate::index::{ConvertedFile, IndexCache, in_parallel};
-use crate::info::Prefix;
+use crate::info::{FileType, Prefix};
 use crate::pages::Table;
 
-/// The form of the files of each folder that has others than Parquet, and where converted files are kept.
+/// The form of the files of each folder, and where converted files are kept.
 #[derive(Default)]
 pub struct Forms {
     folders: Vec<(Prefix, FileForm)>,
@@ -27,7 +27,8 @@ impl Forms {
     /// How a file is written; `None` for Parquet.
     pub fn of(&self, path: &str) -> Option<&FileForm> {
         let above = self.folders.iter().filter(|(folder, _)| path.starts_with(folder.as_str()));
-        above.max_by_key(|(folder, _)| folder.as_str().len()).map(|(_, form)| form)
+        let nearest = above.max_by_key(|(folder, _)| folder.as_str().len()).map(|(_, form)| form);
+        nearest.filter(|form| form.file_type != FileType::Parquet)
     }
 
     /// Opens files that are no Parquet. `None` for those that do not exist.
@@ -54,11 +55,12 @@ impl Forms {
     fn converted(&self, files: &Files, file: &OpenFile, form: &FileForm, limits: Option<&ReadContext>) -> Result<Bytes> {
         let name = files.name(&file.path);
         if file.size > BYTES_MAX {
-            let (format, most) = (form.file_type.name(), BYTES_MAX >> 30);
+            let (format, most) = (form.file_type.title(), BYTES_MAX >> 30);
             let reason = format!("{name}: it is {format} and has more than {most} GB: write such files as Parquet");
             return Err(LakeError::Unsupported(reason));
         }
         let convert = || {
+            limits.map_or(Ok(()), |limits| limits.budget.fits(file.size as usize))?;
             let bytes = files.read(&[Part { file, range: 0..file.size }], limits)?.pop().unwrap_or_default();
             to_parquet(&name, bytes, form, limits)
         };

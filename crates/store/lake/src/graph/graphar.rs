@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::Field;
+use arrow_schema::{Field, TimeUnit};
 use mangrove_graph::id::LOCAL_MAX;
 use mangrove_graph::{Cardinality, ElementKind, LabelId, LabelSchema, Schema, ValueType};
 
@@ -65,7 +65,7 @@ struct Reading<'f> {
     schema: Schema,
     notes: Notes,
     counts: Counts,
-    /// Folders with files of other formats than Parquet.
+    /// How the files of each folder are written.
     folders: Vec<(Prefix, FileForm)>,
 }
 
@@ -143,6 +143,7 @@ impl Reading<'_> {
         }
         self.schema.vertex_labels.push(label);
         info.groups.iter().for_each(|group| self.note_form(folder.join(&group.prefix), group.file_type, columns_of(group)));
+        self.note_form(folder.folder("labels"), FileType::Parquet, Vec::new());
         let rows = Rows::Even { size: info.chunk_size, count };
         Ok(VertexType::new(rows, VertexFiles::GraphAr { info, folder }, columns))
     }
@@ -268,11 +269,9 @@ impl Reading<'_> {
         Ok(EdgeType { label, source, target, columns, layout, base, ends, sorted: Default::default() })
     }
 
-    /// Notes how the files of a folder are written, if they are no Parquet.
+    /// Notes how the files of a folder are written. A folder in another may have other files.
     fn note_form(&mut self, folder: Prefix, file_type: FileType, columns: Vec<Field>) {
-        if file_type != FileType::Parquet {
-            self.folders.push((folder, FileForm { file_type, columns: Arc::new(arrow_schema::Schema::new(columns)) }));
-        }
+        self.folders.push((folder, FileForm { file_type, columns: Arc::new(arrow_schema::Schema::new(columns)) }));
     }
 
     fn note_forms_of_list(&mut self, info: &EdgeInfo, folder: &Prefix, file_type: FileType) {
@@ -312,6 +311,7 @@ fn columns_of(group: &PropertyGroup) -> Vec<Field> {
         };
         let data_type = match is_list {
             true => arrow_schema::DataType::List(Arc::new(Field::new_list_field(scalar.arrow_type(), true))),
+            false if scalar == Scalar::Timestamp => arrow_schema::DataType::Timestamp(TimeUnit::Microsecond, None),
             false => scalar.arrow_type(),
         };
         Field::new(&*property.name, data_type, true)

@@ -15,7 +15,7 @@ use mangrove_graph::{LabelId, LabelTest, ReadContext, VertexId};
 
 use super::{Lake, VertexFiles, VertexType};
 use crate::error::{LakeError, Result};
-use crate::pages::{self, common, either, others};
+use crate::pages::{self, RowGroup, Table, common, either, others};
 
 /// The vertices of a chunk that have a label.
 pub enum Flags {
@@ -26,6 +26,9 @@ pub enum Flags {
 
 /// The labels of the chunks that were read, by chunk and by the number of their column. At most one bit for each vertex and label.
 pub type Chunks = Mutex<HashMap<(u64, usize), Arc<Flags>>>;
+
+/// Chunks that a scan of far files reads with the one it needs.
+const CHUNKS_AHEAD: u64 = 15;
 
 /// What two sorted lists of runs make.
 type OfRuns = fn(&[Range<u64>], &[Range<u64>]) -> Vec<Range<u64>>;
@@ -126,7 +129,7 @@ impl Lake {
             let chunk = of.rows.chunk_of(local);
             let flags = match &last {
                 Some((of, at, flags)) if (*of, *at) == (label, chunk) => flags,
-                _ => &last.insert((label, chunk, self.flags(of, chunk, 0..of.labels.len(), limits)?)).2,
+                _ => &last.insert((label, chunk, self.flags(of, chunk, 0..of.labels.len(), 0, limits)?)).2,
             };
             let row = (local - of.rows.locals(chunk).start) as usize;
             let mut labels: Vec<LabelId> =
@@ -150,12 +153,16 @@ impl Lake {
         limits: Option<&ReadContext>,
     ) -> Result<Flags> {
         let rows = of.rows_of(chunk) as usize;
+        let ahead = if self.is_far() { CHUNKS_AHEAD } else { 0 };
+        let columns_of =
+            |test: &LabelTest| (0..of.labels.len()).filter(|at| test.labels.contains(&of.labels[*at])).collect();
+        let columns: Vec<Vec<usize>> = tests.iter().map(columns_of).collect();
+        let mut flags = self.flags(of, chunk, columns.iter().flatten().copied(), ahead, limits)?.into_iter();
         let mut passing = Flags::Intervals(vec![0, rows as u32]);
-        for test in tests {
-            let columns = (0..of.labels.len()).filter(|at| test.labels.contains(&of.labels[*at]));
-            let flags = self.flags(of, chunk, columns, limits)?;
+        for (test, columns) in tests.iter().zip(&columns) {
             let none = Flags::Intervals(Vec::new());
-            let some = flags.iter().fold(none, |some, flags| some.joined(flags, rows, either, |a, b| a | b));
+            let own = flags.by_ref().take(columns.len());
+            let some = own.fold(none, |some, flags| some.joined(&flags, rows, either, |a, b| a | b));
             let passes = if test.is_negated { some.inverted(rows) } else { some };
             passing = passing.joined(&passes, rows, common, |a, b| a & b);
         }
@@ -171,12 +178,14 @@ impl Lake {
         (0..of.rows.chunks()).map(count).sum()
     }
 
-    /// Which vertices of a chunk have each of some labels, which are named by the number of their column. Reads each once.
+    /// Which vertices of a chunk have each of some labels, which are named by the number of their column. Reads each once, and those of
+    /// `ahead` further chunks with it.
     fn flags(
         &self,
         of: &VertexType,
         chunk: u64,
         columns: impl IntoIterator<Item = usize> + Clone,
+        ahead: u64,
         limits: Option<&ReadContext>,
     ) -> Result<Vec<Arc<Flags>>> {
         // A panic leaves columns that are whole.
@@ -186,34 +195,65 @@ impl Lake {
             columns.clone().into_iter().filter(|column| !kept.contains_key(&(chunk, *column))).collect()
         };
         if !missing.is_empty() {
-            let read = self.read_flags(of, chunk, &missing, limits)?;
+            let chunks = chunk..of.rows.chunks().min(chunk + 1 + ahead);
+            let read = self.read_flags(of, chunks.clone(), &missing, limits)?;
             let mut kept = kept();
-            for (column, flags) in missing.into_iter().zip(read) {
-                kept.entry((chunk, column)).or_insert_with(|| Arc::new(flags));
+            for (chunk, of_chunk) in chunks.zip(read) {
+                for (column, flags) in missing.iter().zip(of_chunk) {
+                    kept.entry((chunk, *column)).or_insert_with(|| Arc::new(flags));
+                }
             }
         }
         let kept = kept();
         Ok(columns.into_iter().filter_map(|column| kept.get(&(chunk, column)).cloned()).collect())
     }
 
-    fn read_flags(&self, of: &VertexType, chunk: u64, labels: &[usize], limits: Option<&ReadContext>) -> Result<Vec<Flags>> {
+    /// The columns of some labels in each of some chunks, which are read together.
+    fn read_flags(
+        &self,
+        of: &VertexType,
+        chunks: Range<u64>,
+        labels: &[usize],
+        limits: Option<&ReadContext>,
+    ) -> Result<Vec<Vec<Flags>>> {
+        let paths: Vec<Arc<str>> = chunks.clone().filter_map(|chunk| of.labels_file(chunk)).collect();
+        let tables = self.tables.at(&paths, limits)?;
+        let mut places = Vec::with_capacity(tables.len());
+        for (table, chunk) in tables.iter().zip(chunks) {
+            table.must_have(&self.tables.files, of.rows_of(chunk))?;
+            places.push(self.places_of(of, table, labels)?);
+        }
+        let groups = |(table, columns): (&'_ Arc<Table>, &'_ Vec<usize>)| {
+            (0..table.row_groups()).map(|group| (table.clone(), group, columns.clone())).collect::<Vec<_>>()
+        };
+        let groups: Vec<_> = tables.iter().zip(&places).flat_map(groups).collect();
+        let wanted: Vec<RowGroup<'_>> =
+            groups.iter().map(|(table, group, columns)| RowGroup { table, group: *group, columns }).collect();
+        let mut arrays = pages::row_groups(&self.tables.files, &wanted, limits)?.into_iter();
+        tables.iter().map(|table| self.flags_of(table, labels.len(), arrays.by_ref().take(table.row_groups()))).collect()
+    }
+
+    /// The columns of some labels in a file: all by name, or all by place. The C++ library finds them by their order; so do we, if a
+    /// name is missing.
+    fn places_of(&self, of: &VertexType, table: &Table, labels: &[usize]) -> Result<Vec<usize>> {
         let VertexFiles::GraphAr { info, .. } = &of.files else { return Ok(Vec::new()) };
-        let Some(path) = of.labels_file(chunk) else { return Ok(Vec::new()) };
-        let name = || self.tables.files.name(&path);
-        let Some(table) = self.tables.at(std::slice::from_ref(&path), limits)?.pop() else { return Ok(Vec::new()) };
-        table.must_have(&self.tables.files, of.rows_of(chunk))?;
+        let are_named = info.labels.iter().all(|label| table.column(label).is_some());
         let place = |at: &usize| {
-            // The C++ library finds them by their order; so do we, if a name is missing.
             let label = &info.labels[*at];
-            let place = table.column(label).map_or(*at, |(place, _)| place);
+            let place = table.column(label).filter(|_| are_named).map_or(*at, |(place, _)| place);
+            let name = || self.tables.files.name(table.path());
             let missing = || LakeError::damaged(&name(), format!("it has no column `{label}`"));
             (place < table.columns()).then_some(place).ok_or_else(missing)
         };
-        let places = labels.iter().map(place).collect::<Result<Vec<usize>>>()?;
-        let mut found = (0..places.len()).map(|_| BooleanBufferBuilder::new(table.rows() as usize)).collect::<Vec<_>>();
-        for group in 0..table.row_groups() {
-            let arrays = pages::row_group(&self.tables.files, &table, group, &places, limits)?;
+        labels.iter().map(place).collect()
+    }
+
+    /// The flags of some labels in a file, from the columns of its row groups.
+    fn flags_of(&self, table: &Table, labels: usize, groups: impl Iterator<Item = Vec<ArrayRef>>) -> Result<Vec<Flags>> {
+        let mut found = (0..labels).map(|_| BooleanBufferBuilder::new(table.rows() as usize)).collect::<Vec<_>>();
+        for arrays in groups {
             for (found, array) in found.iter_mut().zip(&arrays) {
+                let name = || self.tables.files.name(table.path());
                 let wrong = || LakeError::damaged(&name(), "a label holds other things than truth values");
                 found.append_buffer(&bits(array).ok_or_else(wrong)?);
             }

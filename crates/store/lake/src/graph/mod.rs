@@ -92,13 +92,14 @@ impl LakeOptions {
 
     /// The same files, whose pages are kept if somebody wants that.
     fn keeping_pages(&self, files: Files) -> Result<Files> {
-        let bytes_max = match (self.pages_bytes_max, std::env::var_os(PAGES_MB)) {
+        let bytes_max = match (self.pages_bytes_max, std::env::var_os(PAGES_MB).filter(|text| !text.is_empty())) {
             (Some(given), _) => given,
             (None, None) => 0,
             (None, Some(text)) => {
-                let number = text.to_str().and_then(|text| text.parse::<u32>().ok());
+                let number =
+                    text.to_str().and_then(|text| text.parse::<f64>().ok()).filter(|number| (0.0..1e12).contains(number));
                 let wrong = || LakeError::Unsupported(format!("{PAGES_MB} must be a number of megabytes"));
-                u64::from(number.ok_or_else(wrong)?) * 1_000_000
+                (number.ok_or_else(wrong)? * 1e6) as u64
             }
         };
         match self.cache.clone().or_else(usual_place) {

@@ -54,6 +54,7 @@ impl Lake {
 
     /// Makes all indexes that hops would make. Returns how many types of edges have one.
     pub fn index_edges(&self, limits: Option<&ReadContext>, progress: &mut dyn Progress) -> Result<u64> {
+        self.indexes.must_keep()?;
         let (mut types, mut rows) = (0, 0);
         for of in &self.edges {
             let sides: Vec<Side> =

@@ -76,6 +76,19 @@ impl IndexCache {
         Ok(SegmentFile::open(&path)?)
     }
 
+    /// Fails if an index would be lost when the process ends.
+    pub fn must_keep(&self) -> Result<()> {
+        let hint = "name a directory that can be written: MANGROVE_CACHE=DIR, or open_lake(…, cache=DIR)";
+        let Some(root) = &self.root else {
+            return Err(LakeError::Unsupported(format!("there is no directory for indexes: {hint}")));
+        };
+        let writable = make_private(root).and_then(|()| tempfile::tempfile_in(root));
+        match writable {
+            Ok(_) => Ok(()),
+            Err(error) => Err(LakeError::Unsupported(format!("{}: {error}; {hint}", root.display()))),
+        }
+    }
+
     /// Removes the indexes that were not used for longest, until the others fit.
     fn make_room(&self, root: &Path, newest: &Path) {
         let mut found = files(root);

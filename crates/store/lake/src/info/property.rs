@@ -33,6 +33,16 @@ impl FileType {
     pub fn name(self) -> &'static str {
         Self::NAMED.iter().find(|(_, file_type)| *file_type == self).map_or("", |(name, _)| name)
     }
+
+    /// Its name in messages.
+    pub fn title(self) -> &'static str {
+        match self {
+            FileType::Parquet => "Parquet",
+            FileType::Csv => "CSV",
+            FileType::Orc => "ORC",
+            FileType::Json => "JSON, one object to a line",
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

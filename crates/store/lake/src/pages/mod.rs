@@ -40,7 +40,7 @@ use cache::PageKey;
 pub use caught::caught;
 pub use packed::packed;
 use sparse::Sparse;
-pub use whole::row_group;
+pub use whole::{RowGroup, row_group, row_groups};
 
 /// The most bytes of a footer that are read at once. Most footers are smaller.
 const FOOTER_BYTES: u64 = 64 << 10;
@@ -117,7 +117,16 @@ impl Table {
         limits: Option<&ReadContext>,
         number: u32,
     ) -> Result<Self> {
-        let damaged = |error: ParquetError| LakeError::damaged(&files.name(&file.path), format!("no Parquet file: {error}"));
+        let damaged = |error: ParquetError| {
+            let name = files.name(&file.path);
+            let is_text = [".csv", ".tsv", ".json", ".jsonl", ".orc"].iter().any(|end| name.ends_with(end));
+            let hint = if is_text {
+                "; tables of a mapping must be Parquet, and `mangrove load` reads other formats, too"
+            } else {
+                ""
+            };
+            LakeError::damaged(&name, format!("no Parquet file: {error}{hint}"))
+        };
         let mut decoder = ParquetMetaDataPushDecoder::try_new(file.size)
             .map_err(damaged)?
             .with_page_index_policy(PageIndexPolicy::Optional);

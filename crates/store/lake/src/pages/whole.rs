@@ -14,6 +14,14 @@ use super::{BATCH_ROWS, PAGE_BYTES_MAX, Table};
 use crate::error::{LakeError, Result};
 use crate::files::{Files, Part};
 
+/// Some columns of a row group.
+#[derive(Clone, Copy)]
+pub struct RowGroup<'t> {
+    pub table: &'t Table,
+    pub group: usize,
+    pub columns: &'t [usize],
+}
+
 /// The values of some columns in a row group: one array for each column.
 pub fn row_group(
     files: &Files,
@@ -22,18 +30,37 @@ pub fn row_group(
     columns: &[usize],
     limits: Option<&ReadContext>,
 ) -> Result<Vec<ArrayRef>> {
-    let metadata = table.metadata.metadata().row_group(group);
-    let schema = table.metadata.parquet_schema();
-    let leaves = (0..schema.num_columns()).filter(|leaf| columns.contains(&schema.get_column_root_idx(*leaf)));
-    let ranges: Vec<Range<u64>> = leaves
-        .map(|leaf| metadata.column(leaf).byte_range())
-        .map(|(start, bytes)| start..start.saturating_add(bytes))
-        .collect();
-    let parts: Vec<Part<'_>> = ranges.iter().map(|range| Part { file: &table.file, range: range.clone() }).collect();
-    let found = files.read(&parts, limits)?;
-    let bytes = Sparse::new(table.file.size, ranges.iter().map(|range| range.start).zip(found).collect());
-    let name = || files.name(&table.file.path);
-    caught(name, || decode(files, table, group, columns, bytes))
+    Ok(row_groups(files, &[RowGroup { table, group, columns }], limits)?.pop().unwrap_or_default())
+}
+
+/// The same of several row groups, whose bytes are read together.
+pub fn row_groups(files: &Files, wanted: &[RowGroup<'_>], limits: Option<&ReadContext>) -> Result<Vec<Vec<ArrayRef>>> {
+    let ranges: Vec<Vec<Range<u64>>> = wanted.iter().map(RowGroup::ranges).collect();
+    let mut parts = Vec::new();
+    for (of, ranges) in wanted.iter().zip(&ranges) {
+        parts.extend(ranges.iter().map(|range| Part { file: &of.table.file, range: range.clone() }));
+    }
+    let mut found = files.read(&parts, limits)?.into_iter();
+    let mut all = Vec::with_capacity(wanted.len());
+    for (of, ranges) in wanted.iter().zip(ranges) {
+        let starts = ranges.iter().map(|range| range.start);
+        let bytes = Sparse::new(of.table.file.size, starts.zip(found.by_ref()).collect());
+        let name = || files.name(&of.table.file.path);
+        all.push(caught(name, || decode(files, of.table, of.group, of.columns, bytes))?);
+        limits.map_or(Ok(()), ReadContext::check)?;
+    }
+    Ok(all)
+}
+
+impl RowGroup<'_> {
+    /// The bytes of the columns.
+    fn ranges(&self) -> Vec<Range<u64>> {
+        let metadata = self.table.metadata.metadata().row_group(self.group);
+        let schema = self.table.metadata.parquet_schema();
+        let leaves = (0..schema.num_columns()).filter(|leaf| self.columns.contains(&schema.get_column_root_idx(*leaf)));
+        let range = |(start, bytes): (u64, u64)| start..start.saturating_add(bytes);
+        leaves.map(|leaf| range(metadata.column(leaf).byte_range())).collect()
+    }
 }
 
 fn decode(files: &Files, table: &Table, group: usize, columns: &[usize], bytes: Sparse) -> Result<Vec<ArrayRef>> {

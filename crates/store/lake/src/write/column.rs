@@ -165,14 +165,20 @@ impl Folders {
         }
         let properties: Vec<Property> = columns.iter().map(|column| column.property()).collect();
         let names: Vec<&str> = properties.iter().map(|property| &*property.name).collect();
-        let folder = if number == 0 { USUAL[0].to_owned() } else { self.names.group(safe(&names.join("_"))) };
+        let name = safe(&names.join("_"));
+        let folder = match number {
+            0 => USUAL[0].to_owned(),
+            // Beside the folders of groups are files with counts.
+            _ if name.starts_with("edge_count") => self.names.group(format!("_{name}")),
+            _ => self.names.group(name),
+        };
         let prefix = Prefix::default().folder(folder);
         (!properties.is_empty()).then_some(PropertyGroup { prefix, file_type: FileType::Parquet, properties })
     }
 }
 
-/// The folders beside those of groups, and that of what is in no named group.
-const USUAL: [&str; 4] = ["properties", "labels", "adj_list", "offset"];
+/// The folder of what is in no named group, and what lies beside.
+const USUAL: [&str; 5] = ["properties", "labels", "adj_list", "offset", "vertex_count"];
 
 /// The columns of all labels, and what they cannot hold exactly.
 pub fn plan(view: &dyn GraphView) -> Result<(Plans, Vec<String>)> {

@@ -107,6 +107,11 @@ fn check(schema: &Schema, options: &GraphArOptions) -> Result<()> {
             return Err(LakeError::Unsupported(format!("two groups name `{name}`: a property is in one group")));
         }
     }
+    if schema.key(vertices::INDEX).is_some() {
+        let index = vertices::INDEX;
+        let reason = format!("a property is called `{index}`, which is a column of GraphAr's own: rename it first");
+        return Err(LakeError::Unsupported(reason));
+    }
     let is_repeated = |at: usize| options.lists[..at].contains(&options.lists[at]);
     if options.lists.is_empty() || (0..options.lists.len()).any(is_repeated) {
         let known = ListOrder::NAMES.join(", ");

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::info::VertexInfo;
 
 /// The column with the index of each vertex.
-const INDEX: &str = "_graphArVertexIndex";
+pub const INDEX: &str = "_graphArVertexIndex";
 /// Vertices that are written at a time.
 const BATCH: u64 = 8192;
 
