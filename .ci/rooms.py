@@ -95,7 +95,7 @@ FLOORS = {
     "crates/store/lake/src/files": ["profile", "local store", "kept remote"],
     "crates/store/lake/src/info": ["place types", "notes property", "graph", "edge vertex"],
     "crates/store/lake/src/index": ["parallel", "cache ends ids lists parquet"],
-    "crates/store/lake/src/pages": ["bounds cache caught packed sparse", "whole"],
+    "crates/store/lake/src/pages": ["bounds cache caught packed sparse", "truth", "whole"],
     "crates/store/lake/src/convert": ["typed", "csv json"],
     "crates/store/lake/src/graph": [
         "counts forms lazy rows",

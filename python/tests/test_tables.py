@@ -606,3 +606,21 @@ def test_an_s3_store_holds_tables(tmp_path, s3):
     with pytest.raises(mg.MangroveError, match=r"s3://graphs/some/shop/orders\.parquet: there is no such file"):
         lake.refresh()
     assert ask(lake, "g.V().hasLabel('customer').count()") == [4], "it goes on as it was"
+
+
+def test_a_proposal_says_what_it_leaves_out(tmp_path):
+    for folder in ("mixed", "shop"):
+        (tmp_path / folder).mkdir()
+    pq.write_table(pa.table({"id": [1, 2], "x": [1, 2]}), tmp_path / "good.parquet")
+    pq.write_table(pa.table({"id": [1], "x": [1]}), tmp_path / "mixed/a.parquet")
+    pq.write_table(pa.table({"id": [2], "x": [1.5]}), tmp_path / "mixed/b.parquet")
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "shop/customer.parquet")
+    pq.write_table(pa.table({"src": [1], "dst": [1]}), tmp_path / "shop/knows.parquet")
+    (tmp_path / "bad.parquet").write_text("no table")
+    text = mg.propose_mapping(tmp_path)
+    assert "file: good.parquet" in text and text.count("- file:") == 1
+    assert "# mixed has files with different columns" in text and "b.parquet: id (Int64), x (Float64)" in text
+    assert "# shop has files with different columns; if each file is a table, run `mangrove lake map` for this folder" in text
+    assert '# "bad.parquet" cannot be read' in text or "# bad.parquet cannot be read" in text
+    (tmp_path / "map.yml").write_text(text)
+    assert mg.open_lake(tmp_path / "map.yml").query("g.V().count()").one() == 2

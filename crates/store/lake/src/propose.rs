@@ -92,8 +92,8 @@ impl Role {
     }
 }
 
-/// Folders that hold no table, each with the reason.
-type Others = Vec<(String, &'static str)>;
+/// Files and folders that are no table, each with the reason.
+type Others = Vec<(String, String)>;
 
 /// The tables in a folder, and what else is there, with the reason why it is none.
 fn tables_in(tables: &Tables) -> Result<(Vec<Found>, Others)> {
@@ -107,11 +107,11 @@ fn tables_in(tables: &Tables) -> Result<(Vec<Found>, Others)> {
     for folder in listing.folders.iter().filter(|name| !name.starts_with(['_', '.'])) {
         let inside = tables.files.list(folder)?.unwrap_or_default();
         if is_delta(&inside) || is_iceberg(&inside) {
-            others.push((folder.clone(), "is a table of Delta or Iceberg: its library names the files that count"));
+            others.push((folder.clone(), "is a table of Delta or Iceberg: its library names the files that count".into()));
             continue;
         }
         if inside.folders.iter().any(|name| name.contains('=')) || folder.contains('=') {
-            others.push((folder.clone(), "is partitioned by the names of folders: `mangrove load` reads it"));
+            others.push((folder.clone(), "is partitioned by the names of folders: `mangrove load` reads it".into()));
             continue;
         }
         let files: Vec<Arc<str>> =
@@ -121,16 +121,51 @@ fn tables_in(tables: &Tables) -> Result<(Vec<Found>, Others)> {
         }
     }
     let all: Vec<Arc<str>> = named.iter().flat_map(|(_, files)| files.iter().cloned()).collect();
-    tables.at(&all, None)?;
+    // All together, unless one of them cannot be read. Then each says so for itself.
+    let are_readable = tables.at(&all, None).is_ok();
     let mut found = Vec::with_capacity(named.len());
     for (file, paths) in named {
-        found.push(Found::read(file, &tables.at(&paths, None)?));
+        match tables.at(&paths, None) {
+            Ok(opened) => match differing(&opened) {
+                Some(why) => others.push((file, why)),
+                None => found.push(Found::read(file, &opened)),
+            },
+            Err(error) if !are_readable && is_of_file(&error) => others.push((file, format!("cannot be read: {error}"))),
+            Err(error) => return Err(error),
+        }
     }
     let labels: Vec<String> = found.iter().map(|table| table.label.clone()).collect();
     for table in &mut found {
         table.role = table.find_role(&labels);
     }
     Ok((found, others))
+}
+
+/// Whether an error tells of one file, and not of the place of all.
+fn is_of_file(error: &LakeError) -> bool {
+    matches!(error, LakeError::Damaged { .. } | LakeError::Missing { .. } | LakeError::Changed { .. })
+}
+
+/// How the columns of files differ, which therefore are not one table.
+fn differing(tables: &[Arc<Table>]) -> Option<String> {
+    let columns = |table: &Arc<Table>| -> Vec<(String, arrow_schema::DataType)> {
+        table.schema().fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
+    };
+    let first = tables.first()?;
+    let wanted = columns(first);
+    let other = tables.iter().find(|table| columns(table) != wanted)?;
+    let list = |table: &Arc<Table>| {
+        let named: Vec<String> = columns(table).iter().map(|(name, t)| format!("{} ({t})", quoted(name))).collect();
+        named.join(", ")
+    };
+    let hint = "if each file is a table, run `mangrove lake map` for this folder";
+    Some(format!(
+        "has files with different columns; {hint}. {}: {}; {}: {}",
+        first.path(),
+        list(first),
+        other.path(),
+        list(other)
+    ))
 }
 
 fn is_parquet(name: &str) -> bool {

@@ -7,8 +7,6 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use hashbrown::HashMap;
 use mangrove_graph::{LabelId, LabelTest, ReadContext, VertexId};
@@ -229,8 +227,8 @@ impl Lake {
         let groups: Vec<_> = tables.iter().zip(&places).flat_map(groups).collect();
         let wanted: Vec<RowGroup<'_>> =
             groups.iter().map(|(table, group, columns)| RowGroup { table, group: *group, columns }).collect();
-        let mut arrays = pages::row_groups(&self.tables.files, &wanted, limits)?.into_iter();
-        tables.iter().map(|table| self.flags_of(table, labels.len(), arrays.by_ref().take(table.row_groups()))).collect()
+        let mut found = pages::truth_of_row_groups(&self.tables.files, &wanted, limits)?.into_iter();
+        tables.iter().map(|table| self.flags_of(table, labels.len(), found.by_ref().take(table.row_groups()))).collect()
     }
 
     /// The columns of some labels in a file: all by name, or all by place. The C++ library finds them by their order; so do we, if a
@@ -249,26 +247,32 @@ impl Lake {
     }
 
     /// The flags of some labels in a file, from the columns of its row groups.
-    fn flags_of(&self, table: &Table, labels: usize, groups: impl Iterator<Item = Vec<ArrayRef>>) -> Result<Vec<Flags>> {
-        let mut found = (0..labels).map(|_| BooleanBufferBuilder::new(table.rows() as usize)).collect::<Vec<_>>();
-        for arrays in groups {
-            for (found, array) in found.iter_mut().zip(&arrays) {
-                let name = || self.tables.files.name(table.path());
-                let wrong = || LakeError::damaged(&name(), "a label holds other things than truth values");
-                found.append_buffer(&bits(array).ok_or_else(wrong)?);
+    fn flags_of(
+        &self,
+        table: &Table,
+        labels: usize,
+        groups: impl Iterator<Item = Vec<Option<BooleanBuffer>>>,
+    ) -> Result<Vec<Flags>> {
+        let name = || self.tables.files.name(table.path());
+        let wrong = || LakeError::damaged(&name(), "a label holds other things than truth values");
+        let mut parts: Vec<Vec<BooleanBuffer>> = vec![Vec::new(); labels];
+        for columns in groups {
+            for (parts, column) in parts.iter_mut().zip(columns) {
+                parts.push(column.ok_or_else(wrong)?);
             }
         }
-        Ok(found.into_iter().map(|mut bits| Flags::of(&bits.finish())).collect())
+        Ok(parts.iter().map(|parts| Flags::of(&joined(parts, table.rows() as usize))).collect())
     }
 }
 
-/// Truth values as bits, where a missing one is false.
-fn bits(array: &ArrayRef) -> Option<BooleanBuffer> {
-    let array = array.as_boolean_opt()?;
-    Some(match array.nulls() {
-        Some(nulls) => array.values() & nulls.inner(),
-        None => array.values().clone(),
-    })
+/// Bits one after the other.
+fn joined(parts: &[BooleanBuffer], rows: usize) -> BooleanBuffer {
+    if let [only] = parts {
+        return only.clone();
+    }
+    let mut all = BooleanBufferBuilder::new(rows);
+    parts.iter().for_each(|part| all.append_buffer(part));
+    all.finish()
 }
 
 #[cfg(test)]

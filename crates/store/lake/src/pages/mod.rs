@@ -10,6 +10,7 @@ mod cache;
 mod caught;
 mod packed;
 mod sparse;
+mod truth;
 mod whole;
 
 use std::ops::Range;
@@ -40,7 +41,7 @@ use cache::PageKey;
 pub use caught::caught;
 pub use packed::packed;
 use sparse::Sparse;
-pub use whole::{RowGroup, row_group, row_groups};
+pub use whole::{RowGroup, row_group, truth_of_row_groups};
 
 /// The most bytes of a footer that are read at once. Most footers are smaller.
 const FOOTER_BYTES: u64 = 64 << 10;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
+#[derive(Clone)]
 pub struct Sparse {
     bytes: u64,
     /// Each part with its place in the file, sorted.

@@ -1,15 +1,20 @@
 //! Whole columns of a row group, which pass the cache by.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, new_empty_array};
+use arrow_buffer::BooleanBuffer;
 use arrow_select::concat::concat;
 use mangrove_graph::ReadContext;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
 
 use super::caught::caught;
 use super::sparse::Sparse;
+use super::truth::truth_values;
 use super::{BATCH_ROWS, PAGE_BYTES_MAX, Table};
 use crate::error::{LakeError, Result};
 use crate::files::{Files, Part};
@@ -30,26 +35,57 @@ pub fn row_group(
     columns: &[usize],
     limits: Option<&ReadContext>,
 ) -> Result<Vec<ArrayRef>> {
-    Ok(row_groups(files, &[RowGroup { table, group, columns }], limits)?.pop().unwrap_or_default())
+    let of = RowGroup { table, group, columns };
+    let bytes = fetch(files, &[of], limits)?.pop().unwrap_or_else(|| Sparse::new(0, Vec::new()));
+    caught(|| files.name(&table.file.path), || decode(files, table, group, columns, bytes))
 }
 
-/// The same of several row groups, whose bytes are read together.
-pub fn row_groups(files: &Files, wanted: &[RowGroup<'_>], limits: Option<&ReadContext>) -> Result<Vec<Vec<ArrayRef>>> {
+/// The truth values of some columns in several row groups, whose bytes are read together. `None` for a column that holds other values;
+/// a missing value is false.
+pub fn truth_of_row_groups(
+    files: &Files,
+    wanted: &[RowGroup<'_>],
+    limits: Option<&ReadContext>,
+) -> Result<Vec<Vec<Option<BooleanBuffer>>>> {
+    let mut all = Vec::with_capacity(wanted.len());
+    for (of, bytes) in wanted.iter().zip(fetch(files, wanted, limits)?) {
+        limits.map_or(Ok(()), ReadContext::check)?;
+        let (name, bytes) = (|| files.name(&of.table.file.path), Arc::new(bytes));
+        let column = |column: &usize| {
+            let damaged = |error: ParquetError| LakeError::damaged(&name(), error.to_string());
+            if let Some(bits) = truth_values(of.table, of.group, *column, &bytes).map_err(damaged)? {
+                return Ok(Some(bits));
+            }
+            let array = decode(files, of.table, of.group, &[*column], (*bytes).clone())?.pop();
+            Ok(array.as_ref().and_then(bits_of))
+        };
+        all.push(caught(name, || of.columns.iter().map(column).collect::<Result<Vec<_>>>())?);
+    }
+    Ok(all)
+}
+
+/// Truth values as bits, where a missing one is false; `None` if the values are others.
+fn bits_of(array: &ArrayRef) -> Option<BooleanBuffer> {
+    let array = array.as_boolean_opt()?;
+    Some(match array.nulls() {
+        Some(nulls) => array.values() & nulls.inner(),
+        None => array.values().clone(),
+    })
+}
+
+/// The bytes of row groups, read together.
+fn fetch(files: &Files, wanted: &[RowGroup<'_>], limits: Option<&ReadContext>) -> Result<Vec<Sparse>> {
     let ranges: Vec<Vec<Range<u64>>> = wanted.iter().map(RowGroup::ranges).collect();
     let mut parts = Vec::new();
     for (of, ranges) in wanted.iter().zip(&ranges) {
         parts.extend(ranges.iter().map(|range| Part { file: &of.table.file, range: range.clone() }));
     }
     let mut found = files.read(&parts, limits)?.into_iter();
-    let mut all = Vec::with_capacity(wanted.len());
-    for (of, ranges) in wanted.iter().zip(ranges) {
+    let sparse = |(of, ranges): (&RowGroup<'_>, Vec<Range<u64>>)| {
         let starts = ranges.iter().map(|range| range.start);
-        let bytes = Sparse::new(of.table.file.size, starts.zip(found.by_ref()).collect());
-        let name = || files.name(&of.table.file.path);
-        all.push(caught(name, || decode(files, of.table, of.group, of.columns, bytes))?);
-        limits.map_or(Ok(()), ReadContext::check)?;
-    }
-    Ok(all)
+        Sparse::new(of.table.file.size, starts.zip(found.by_ref()).collect())
+    };
+    Ok(wanted.iter().zip(ranges).map(sparse).collect())
 }
 
 impl RowGroup<'_> {
