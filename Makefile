@@ -85,8 +85,10 @@ bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's
 fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo-fuzz
 	@.ci/fuzz $(FUZZ_SECONDS)
 
-conformance: ## TinkerPop's scenarios against the expected-failures list; needs Maven
+conformance: install ## TinkerPop's scenarios against the expected-failures list (needs Maven); GraphAr's own library on our files, and back
 	cargo run --release -p mangrove-conformance -- --check-docs docs/gremlin.md
+	$(BIN)/python -m pip install -q pyarrow
+	$(BIN)/python conformance/graphar.py
 
 equivalence: ## random queries with the optimiser, without it and one traverser at a time: PAIRS (1000000), SEED (1)
 	MANGROVE_EQUIVALENCE_PAIRS=$(PAIRS) MANGROVE_EQUIVALENCE_SEED=$(SEED) \

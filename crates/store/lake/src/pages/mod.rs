@@ -16,7 +16,8 @@ mod whole;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, make_array, new_empty_array};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, downcast_primitive, make_array, new_empty_array};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::ArrowError;
 use arrow_select::concat::concat;
@@ -361,36 +362,31 @@ struct Plan<'r> {
     pages: Vec<Page>,
     /// The array of each page, once it is there.
     arrays: Vec<Option<ArrayRef>>,
-    /// For each row, the position of its page, and its row there.
-    places: Vec<(usize, usize)>,
+    /// Rows that follow each other and lie in one page: its position, and how many of the wanted rows there are up to their end.
+    spans: Vec<(usize, usize)>,
 }
 
 impl<'r> Plan<'r> {
     fn new(files: &Files, wanted: Wanted<'r>) -> Result<Self> {
         let leaf = wanted.table.leaf(wanted.column);
         let mut pages: Vec<Page> = Vec::new();
-        let mut places = Vec::with_capacity(wanted.rows.len());
+        let mut spans: Vec<(usize, usize)> = Vec::new();
         let mut known: HashMap<(usize, usize), usize> = HashMap::new();
-        // The page of the last row.
-        let (mut last, mut rows) = (0, 0..0);
-        for row in wanted.rows {
-            if rows.contains(row) {
-                places.push((last, (row - rows.start) as usize));
-                continue;
-            }
+        let mut at = 0;
+        while let Some(row) = wanted.rows.get(at) {
             let Some(page) = wanted.table.page_of(leaf, *row) else {
                 let reason = format!("it has {} rows; row {row} is missing", wanted.table.rows());
                 return Err(LakeError::damaged(&files.name(&wanted.table.file.path), reason));
             };
-            rows = page.rows.clone();
-            last = *known.entry((page.group, page.at)).or_insert_with(|| {
+            at += wanted.rows[at..].iter().take_while(|row| page.rows.contains(row)).count();
+            let number = *known.entry((page.group, page.at)).or_insert_with(|| {
                 pages.push(page);
                 pages.len() - 1
             });
-            places.push((last, (row - rows.start) as usize));
+            spans.push((number, at));
         }
         let arrays = vec![None; pages.len()];
-        Ok(Self { wanted, leaf, pages, arrays, places })
+        Ok(Self { wanted, leaf, pages, arrays, spans })
     }
 
     fn key(&self, page: &Page) -> PageKey {
@@ -408,20 +404,64 @@ impl<'r> Plan<'r> {
             let field = self.wanted.table.metadata.schema().field(self.wanted.column);
             return Ok(new_empty_array(field.data_type()));
         }
-        let name = || files.name(&self.wanted.table.file.path);
         if let [array] = arrays[..]
-            && is_whole(array, &self.places)
+            && self.is_whole(array)
         {
             return Ok(array.slice(0, array.len()));
         }
-        interleave(&arrays, &self.places).map_err(|error| LakeError::damaged(&name(), error.to_string()))
+        let (plan, arrays) = (self, &arrays[..]);
+        let fixed = downcast_primitive! {
+            arrays[0].data_type() => (fixed, plan, arrays),
+            _ => None
+        };
+        match fixed {
+            Some(gathered) => Ok(gathered),
+            None => interleave(arrays, &self.places())
+                .map_err(|error| LakeError::damaged(&files.name(&self.wanted.table.file.path), error.to_string())),
+        }
+    }
+
+    /// Whether the wanted rows are all those of the only page, in order.
+    fn is_whole(&self, array: &dyn Array) -> bool {
+        let (rows, first) = (self.wanted.rows, self.pages[0].rows.start);
+        array.len() == rows.len() && rows.iter().zip(first..).all(|(row, expected)| *row == expected)
+    }
+
+    /// The wanted rows, span by span: the position of their page, and their rows there.
+    fn rows(&self) -> impl Iterator<Item = (usize, impl Iterator<Item = usize> + '_)> + '_ {
+        let starts = std::iter::once(0).chain(self.spans.iter().map(|(_, end)| *end));
+        starts.zip(&self.spans).map(|(start, (page, end))| {
+            let first = self.pages[*page].rows.start;
+            (*page, self.wanted.rows[start..*end].iter().map(move |row| (row - first) as usize))
+        })
+    }
+
+    fn places(&self) -> Vec<(usize, usize)> {
+        self.rows().flat_map(|(page, rows)| rows.map(move |row| (page, row))).collect()
+    }
+
+    /// The values of the rows, if they have a fixed width and none is missing.
+    fn gather_fixed<T: ArrowPrimitiveType>(&self, arrays: &[&dyn Array]) -> Option<ArrayRef> {
+        if arrays.iter().any(|array| array.null_count() > 0) {
+            return None;
+        }
+        let mut values: Vec<T::Native> = Vec::with_capacity(self.wanted.rows.len());
+        for (page, rows) in self.rows() {
+            let of_page = arrays[page].as_primitive::<T>().values();
+            values.extend(rows.map(|row| of_page[row]));
+        }
+        let array = PrimitiveArray::<T>::new(values.into(), None);
+        Some(Arc::new(array.with_data_type(arrays[0].data_type().clone())))
     }
 }
 
-/// Whether the places are all those of an array, in order.
-fn is_whole(array: &dyn Array, places: &[(usize, usize)]) -> bool {
-    array.len() == places.len() && places.iter().enumerate().all(|(at, place)| *place == (0, at))
+/// The type of a column's values.
+macro_rules! fixed {
+    ($t:ty, $plan:ident, $arrays:ident) => {
+        $plan.gather_fixed::<$t>($arrays)
+    };
 }
+use fixed;
 
 /// Missing pages of a column in one row group, and the bytes of each.
 struct Missing {
