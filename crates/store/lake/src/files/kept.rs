@@ -99,8 +99,8 @@ impl Room {
         let metadata = file.metadata().ok().filter(|metadata| metadata.len() == bytes + 8)?;
         let mut all = Vec::with_capacity(metadata.len() as usize);
         file.read_to_end(&mut all).ok()?;
-        let sum = all.split_off(bytes.try_into().ok()?);
-        if sum != checksum(name, &all).to_le_bytes() {
+        let sum = all.split_off(all.len().checked_sub(8)?);
+        if all.len() as u64 != bytes || sum != checksum(name, &all).to_le_bytes() {
             return None;
         }
         let age = metadata.modified().ok().and_then(|time| time.elapsed().ok());
