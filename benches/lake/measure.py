@@ -30,9 +30,13 @@ def once(work):
     return time.perf_counter() - wall, time.process_time() - used, got
 
 
-def apart(code, *arguments):
+def apart(code, *arguments, seconds=600):
     """Runs a program in a process of its own. It prints JSON."""
-    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"no answer in {seconds} s"}
     if done.returncode != 0:
         return {"failed": (done.stderr.strip() or "it crashed").splitlines()[-1][:100]}
     return json.loads(done.stdout.splitlines()[-1])

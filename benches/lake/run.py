@@ -6,7 +6,7 @@
     python benches/lake/run.py --markdown docs/lake.md            also rewrites the tables of the page
 
 Stages: topology (size, neighbours, transformation), labels, ends (IS-3, IC-8 and BI-2 end to end), tables (plain tables, first answer and
-after). Each stage is a process of its own, and so is each measurement of a first answer. The first run installs the peers into
+after), reads (LDBC's short reads on plain tables, here, loaded, and from an S3 server), store (neighbours and labels from that server). Each stage is a process of its own, and so is each measurement of a first answer. The first run installs the peers into
 benches/lake/.venv. Mangrove comes from the Python that runs this script (`make install`). The data is that of benches/compare.
 
 A figure is the least of several runs, wall time and CPU time of the same run. Answers are checked against those of a peer.
@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 COMPARE = HERE.parent / "compare"
 VENV = HERE / ".venv"
 PYTHON = VENV / "bin" / "python"
-STAGES = ("topology", "labels", "ends", "tables")
+STAGES = ("topology", "labels", "ends", "tables", "reads", "store")
 
 
 def main():
@@ -39,7 +39,8 @@ def main():
     rmat = ensure("rmat", options.scale)
     snb = ensure("snb", options.persons)
     for stage in options.stages.split(","):
-        given = {"topology": [rmat / "edges.bin", *options.edges], "labels": [], "ends": [snb], "tables": [rmat, snb]}[stage]
+        graphs = [rmat / "edges.bin", *options.edges]
+        given = {"topology": graphs, "labels": [], "ends": [snb], "tables": [rmat], "reads": [snb], "store": graphs}[stage]
         with tempfile.TemporaryDirectory(prefix="mangrove-lake-") as scratch:
             text = run(HERE / "stages.py", stage, scratch, *given)
         print(text, flush=True)

@@ -1,18 +1,10 @@
-"""Plain Parquet tables: the first answer from nothing, answers after it, and LDBC's short reads here and from afar."""
+"""Plain Parquet tables: the first answer from nothing, and answers after it."""
 
-import http.server
 import json
-import os
-import threading
-import time
-import urllib.parse
 
 import mangrovedb as mg
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
-import snb_tables
-import suites
-import texts
 from measure import apart, best, mb, ms, table
 
 MAPPING = """nodes:
@@ -21,7 +13,6 @@ edges:
   - {file: knows.parquet, label: knows}
 """
 HOPS = "g.V().has('Person', 'id', x).out('knows').out('knows').out('knows').count()"
-DELAY = 0.03
 
 OURS = """
 import json, sys, time
@@ -66,6 +57,19 @@ got = con.execute(f"MATCH (p:Person)-[:knows]->()-[:knows]->()-[:knows]->(f) WHE
 print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - used, "got": got}))
 """
 
+# Ladybug reads Parquet in place, row by row of its plan: each hop is a scan of the file and a join.
+LADYBUG_SCAN = """
+import json, sys, time
+import ladybug
+folder, start = sys.argv[1:]
+wall, used = time.perf_counter(), time.process_time()
+con = ladybug.Connection(ladybug.Database(":memory:"))
+knows = f"LOAD FROM '{folder}/knows.parquet'"
+text = f"{knows} WITH src AS s, dst AS a WHERE s = {start} {knows} WITH a, src AS b, dst AS c WHERE a = b {knows} WITH c, src AS d WHERE c = d RETURN count(*)"
+got = con.execute(text).get_next()[0]
+print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - used, "got": got}))
+"""
+
 LANCE = """
 import json, sys, time
 import pyarrow.parquet as pq
@@ -80,11 +84,7 @@ print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time()
 """
 
 
-def run(scratch, rmat, network):
-    return "\n\n".join([first_answers(scratch, rmat), short_reads(scratch, network)])
-
-
-def first_answers(scratch, rmat):
+def run(scratch, rmat):
     for name in ("person", "knows"):
         pq.write_table(csv.read_csv(rmat / f"{name}.csv"), scratch / f"{name}.parquet", compression="zstd", row_group_size=131_072)
     (scratch / "map.yml").write_text(MAPPING)
@@ -98,6 +98,7 @@ def first_answers(scratch, rmat):
         "DuckDB, SQL on the files": apart(DUCK, scratch, start, ""),
         "DuckDB, load and SQL": apart(DUCK, scratch, start, scratch / "duck.db"),
         "Ladybug, load and query": apart(LADYBUG, scratch, start, scratch / "ladybug"),
+        "Ladybug, scans of the files": apart(LADYBUG_SCAN, scratch, start, seconds=60),
         "lance-graph on Arrow tables": apart(LANCE, scratch, start),
     }
     answers = {one["got"] for one in found.values() if "got" in one}
@@ -119,77 +120,3 @@ def warm(scratch, cache, start):
         wall, cpu, _ = best(lambda: db.query(HOPS, x=start).one())
         rows.append([name, ms(wall), ms(cpu), ""])
     return rows
-
-
-class Ranges(http.server.BaseHTTPRequestHandler):
-    """Serves files in ranges, 30 ms late. Counts requests, bytes, and rounds: times at which it had nothing to do before."""
-
-    protocol_version = "HTTP/1.1"
-    root, requests, bytes, rounds, active, lock = None, 0, 0, 0, 0, threading.Lock()
-
-    def do_GET(self):
-        kind = type(self)
-        with kind.lock:
-            kind.rounds += kind.active == 0
-            kind.active += 1
-        try:
-            self.answer(kind)
-        finally:
-            with kind.lock:
-                kind.active -= 1
-
-    def answer(self, kind):
-        time.sleep(DELAY)
-        path = kind.root / urllib.parse.unquote(self.path).lstrip("/")
-        data = path.read_bytes()
-        first, last = self.headers["Range"].removeprefix("bytes=").split("-")
-        start, end = (max(0, len(data) - int(last)), len(data)) if not first else (int(first), min(len(data), int(last) + 1))
-        with kind.lock:
-            kind.requests += 1
-            kind.bytes += end - start
-        self.send_response(206)
-        self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
-        self.send_header("Content-Length", str(end - start))
-        self.send_header("ETag", f'"{path.stat().st_mtime_ns}"')
-        self.end_headers()
-        self.wfile.write(data[start:end])
-
-    def log_message(self, *arguments):
-        pass
-
-
-def short_reads(scratch, network):
-    snb_tables.write(network, scratch)
-    server = type("Server", (Ranges,), {"root": scratch})
-    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), server)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
-    far = scratch / "far"
-    far.mkdir()
-    (far / "map.yml").write_text(f"root: http://127.0.0.1:{running.server_port}\n" + (scratch / "map.yml").read_text())
-    suite = suites.SUITES["snb"]
-    asked, told = json.loads((network / "params.json").read_text())["ops"], texts.load("snb", ("gremlin",))
-    rows = []
-    for op in (f"IS{n}" for n in range(1, 8)):
-        parameters, text = asked[op]["params"], told[op][0]
-        expected = None
-        cells = []
-        for place, name in ((scratch, op), (far, f"{op} from afar")):
-            for cache in ("nothing", "index"):
-                folder = scratch / f"indexes {op} {place.name}"
-                server.requests = server.bytes = server.rounds = 0
-                wall = time.perf_counter()
-                lake = mg.open_lake(place / "map.yml", cache=folder)
-                opened = time.perf_counter() - wall
-                rounds = server.rounds
-                got = lake.query(text, parameters[0]).to_list()
-                wall = time.perf_counter() - wall
-                assert expected is None or got == expected, op
-                expected = got
-                cell = ms(wall)
-                if place is far:
-                    cell += f", {server.requests} requests, {mb(server.bytes)}" + (f", {server.rounds - rounds} rounds after opening" if cache == "index" else "")
-                cells.append(cell)
-        rows.append([op, *cells])
-    running.shutdown()
-    about = "LDBC's short reads on plain tables: opening and the first answer, from nothing and with the indexes there; on this machine, and from a web server that answers 30 ms late:"
-    return about + "\n\n" + table(["read", "here, from nothing", "here, with indexes", "afar, from nothing", "afar, with indexes"], rows)

@@ -443,6 +443,21 @@ def test_a_web_server_answers_in_few_requests(db, tmp_path, server):
     assert opened < 20
 
 
+def test_pages_of_a_store_are_read_ahead(tmp_path, server):
+    address, handler = server
+    people = pa.table({"id": range(200_000)})
+    friends = range(1, 200_000, 20)
+    with mg.open(tmp_path / "db", durability="relaxed") as db:
+        ends = pa.table({"src": [0] * len(friends), "dst": friends})
+        db.load(nodes={"person": people}, edges={("person", "knows", "person"): ends}, progress=False)
+        db.export(tmp_path / "lake", "graphar")
+    lake = mg.open_lake(f"{address}/lake/lake.graph.yml")
+    handler.log.clear()
+    assert lake.query("g.V().has('person', 'id', 0).out('knows').values('id')").to_list() == list(friends)
+    properties = [wanted for path, wanted in handler.log if path.endswith("properties/chunk0")]
+    assert len(properties) <= 8, "10,000 neighbours come in batches, which lie on 49 pages"
+
+
 def test_pages_of_a_store_are_kept_on_this_machine(db, tmp_path, server):
     address, handler = server
     exported(db, tmp_path / "lake")

@@ -63,8 +63,11 @@ impl List {
             places.push(Some((part, number, rows[number].len())));
             rows[number].extend([row, row + 1]);
         }
-        let opened = tables.at(&paths, limits)?;
-        let mut wanted = Vec::with_capacity(opened.len());
+        // The ends of these edges are asked for next. Far away, their files are opened on the same journey.
+        let ends = numbers.keys().filter(|_| tables.files.is_far()).map(|part| self.file(None, *part, 0));
+        let together: Vec<Arc<str>> = paths.iter().cloned().chain(ends).collect();
+        let opened = tables.at(&together, limits)?;
+        let mut wanted = Vec::with_capacity(paths.len());
         for ((table, rows), path) in opened.iter().zip(&mut rows).zip(&paths) {
             let (end, needed) = (table.rows(), rows.iter().max().map_or(0, |row| row + 1));
             if end < needed {

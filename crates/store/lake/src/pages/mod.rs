@@ -51,6 +51,10 @@ const FOOTER_BYTES: u64 = 64 << 10;
 const FILE_ROWS_MAX: u64 = u32::MAX as u64 - 1;
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 1 << 16;
+/// Pages of a far file are read ahead up to this many bytes: they come with the journey that is made anyway.
+const AHEAD_BYTES: u64 = 128 << 10;
+/// The most pages that are read ahead. Pages that pack well are large once they are unpacked.
+const AHEAD_PAGES: usize = 64;
 /// The most memory that the values of a page may take.
 const PAGE_BYTES_MAX: usize = 512 << 20;
 
@@ -398,6 +402,29 @@ impl<'r> Plan<'r> {
         }
     }
 
+    /// Adds pages that follow the last missing one in its row group: hops and scans mostly go forward.
+    fn read_ahead(&mut self, cache: &Cache, missing: &mut Vec<usize>) {
+        let table = self.wanted.table;
+        let Some(mut last) = missing.last().map(|at| self.pages[*at].clone()) else { return };
+        let locations = table.pages(last.group, self.leaf);
+        let (mut bytes, end) = (0, locations.len().min(last.at + 1 + AHEAD_PAGES));
+        for location in locations.get(last.at + 1..end).unwrap_or_default() {
+            bytes += location.compressed_page_size as u64;
+            let Some(next) = table.page_of(self.leaf, last.rows.end) else { return };
+            if bytes > AHEAD_BYTES
+                || next.rows.is_empty()
+                || self.pages.contains(&next)
+                || cache.get(&self.key(&next)).is_some()
+            {
+                return;
+            }
+            missing.push(self.pages.len());
+            self.pages.push(next.clone());
+            self.arrays.push(None);
+            last = next;
+        }
+    }
+
     fn gather(&self, files: &Files) -> Result<ArrayRef> {
         let arrays: Vec<&dyn Array> = self.arrays.iter().flatten().map(|array| &**array).collect();
         if arrays.is_empty() {
@@ -486,6 +513,9 @@ fn load(files: &Files, cache: &Cache, plans: &mut [Plan<'_>], limits: Option<&Re
             }
         }
         missing.sort_unstable_by_key(|at| plan.pages[*at].rows.start);
+        if files.is_far() {
+            plan.read_ahead(cache, &mut missing);
+        }
         for pages in missing.chunk_by(|a, b| plan.pages[*a].group == plan.pages[*b].group) {
             let first = parts.len();
             for at in pages {
