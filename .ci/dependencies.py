@@ -27,7 +27,9 @@ MAY_USE = {
     "mangrove-lake": {"mangrove-graph", "mangrove-ingest", "mangrove-segment"},
     "mangrove-directory": {"mangrove-graph", "mangrove-hot"},
     "mangrove-query": {"mangrove-graph"},
+    "mangrove-analytics": {"mangrove-graph"},
     "mangrove": {
+        "mangrove-analytics",
         "mangrove-graph",
         "mangrove-hot",
         "mangrove-ingest",

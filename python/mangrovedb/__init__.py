@@ -16,6 +16,7 @@
 from typing import TYPE_CHECKING
 
 from ._mangrove import (
+    Analysis,
     ConstraintError,
     Database,
     Edge,
@@ -48,6 +49,7 @@ from ._mangrove import (
     open_lake,
     propose_mapping,
 )
+from .analyze import Analyze
 from ._types import Direction, FrozenDict, Merge, T, Tree
 
 if TYPE_CHECKING:
@@ -68,6 +70,8 @@ def __dir__():
 
 
 __all__ = [
+    "Analysis",
+    "Analyze",
     "AsyncDatabase",
     "ConstraintError",
     "Database",

@@ -7,6 +7,8 @@ from typing import Any, Literal, final
 
 from typing_extensions import Self
 
+from .analyze import Analyze
+
 __version__: str
 
 class MangroveError(Exception): ...
@@ -211,7 +213,20 @@ class Ingest:
     ) -> Literal[False]: ...
 
 @final
+class Analysis:
+    @property
+    def summary(self) -> dict[str, Any]: ...
+    def to_arrow(self) -> Any: ...
+    def to_pandas(self) -> Any: ...
+    def to_polars(self) -> Any: ...
+    def to_dict(self) -> dict[Any, Any]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any: ...
+    def __len__(self) -> int: ...
+
+@final
 class Database:
+    @property
+    def analyze(self) -> Analyze: ...
     def query(
         self,
         text: _Query,
@@ -366,4 +381,19 @@ def open_lake(
     path: _Files, *, cache: _Files | None = None, cache_mb: float | None = None, pages_mb: float | None = None
 ) -> Database: ...
 def propose_mapping(folder: _Files) -> str: ...
+def analyze(
+    db: Database,
+    name: str,
+    options: dict[str, Any],
+    *,
+    vertices: str | Sequence[str] | None,
+    edges: str | Sequence[str] | None,
+    weight: str | None,
+    directed: bool,
+    write: str | None,
+    threads: int | None,
+    memory_mb: float | None,
+    timeout: float | None,
+    progress: Any,
+) -> Analysis: ...
 def run_command(arguments: Iterable[str]) -> int: ...

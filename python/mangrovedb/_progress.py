@@ -27,5 +27,16 @@ class Line:
             sys.stderr.flush()
 
 
+class Stages(Line):
+    """Shows what an algorithm does, and how far it is."""
+
+    def __call__(self, stage: str, done: int, of: int) -> None:
+        seconds = time.monotonic() - self.started
+        share = f"[{'=' * int(30 * done / of):30}] {done / of:4.0%}" if of else f"{done:,}"
+        sys.stderr.write(f"\r{f'{stage} {share}, {seconds:.0f} s':100}"[:110])
+        sys.stderr.flush()
+        self.shown = True
+
+
 def on_a_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()

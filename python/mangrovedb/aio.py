@@ -111,6 +111,18 @@ class AsyncDatabase:
         """As `Database.query_bytecode`. The bytecode may write, so it waits for other writers."""
         return await self._writer.run(self.sync.query_bytecode, bytecode, timeout=named.pop("timeout", None), timed=True, **named)
 
+    @property
+    def analyze(self):
+        """As `Database.analyze`; its calls are awaited.
+
+        >>> import asyncio
+        >>> async def main():
+        ...     return (await mg.AsyncDatabase(db).analyze.wcc()).summary
+        >>> asyncio.run(main())
+        {'components': 1}
+        """
+        return AsyncAnalyze(self)
+
     def traversal(self):
         """A stock gremlinpython traversal source. Pass its traversals to `query`, `stream`, `explain` or `profile`. Their own
         last steps, such as `to_list()`, would stop the event loop, so they are errors. Needs the extra `gremlin`.
@@ -246,6 +258,26 @@ class AsyncDatabase:
 
     def __repr__(self):
         return f"<asynchronous mangrove database {self.path}>"
+
+
+class AsyncAnalyze:
+    """The algorithms on the whole graph, to be awaited: those of `Analyze`."""
+
+    def __init__(self, database):
+        self._database = database
+
+    def __getattr__(self, name):
+        method = getattr(self._database.sync.analyze, name)
+
+        async def run(*arguments, **named):
+            if named.get("write") is None:
+                return await _call(self._database._readers, method, *arguments, **named)
+            return await self._database._writer.run(method, *arguments, timeout=named.pop("timeout", None), timed=True, **named)
+
+        return functools.wraps(method)(run)
+
+    def __dir__(self):
+        return dir(self._database.sync.analyze)
 
 
 class AsyncTransaction:

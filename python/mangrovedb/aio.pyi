@@ -1,12 +1,12 @@
 """The calls of a `Database`, to be awaited."""
 
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
 from typing_extensions import Self
 
-from ._mangrove import Database, Explanation, Ingest, Profile, Result, Stream, Transaction, _Files, _Query, _Table
+from ._mangrove import Analysis, Database, Explanation, Ingest, Profile, Result, Stream, Transaction, _Files, _Query, _Table
 
 class open_async:
     def __init__(
@@ -34,8 +34,14 @@ class open_lake_async(open_async):
         self, path: _Files, *, cache: _Files | None = None, cache_mb: float | None = None, pages_mb: float | None = None
     ) -> None: ...
 
+class AsyncAnalyze:
+    def __init__(self, database: AsyncDatabase) -> None: ...
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Analysis]]: ...
+
 class AsyncDatabase:
     sync: Database
+    @property
+    def analyze(self) -> AsyncAnalyze: ...
     def __init__(self, database: Database) -> None: ...
     async def query(
         self,

@@ -23,6 +23,7 @@ use crate::interrupt::{self, Listening};
 use crate::load;
 use crate::plan::{Explanation, Profile};
 use crate::procedure::{self, Slot};
+use crate::progress;
 use crate::query::{self, Bytecode, Limits, Names, Request};
 use crate::result::{self, QueryResult};
 use crate::stream::Stream;
@@ -363,13 +364,20 @@ impl Database {
             raised(py.detach(|| inner.write_mapping(&options, &path)))?;
             return load::report(py, &LoadReport::default());
         }
-        let line = progress_line(py, progress)?;
+        let line = progress::receiver(py, progress, "Line")?;
         let mut listening = Listening::new(line.as_ref().map(|line| line.clone().unbind()));
         let outcome = raised(py.detach(|| inner.load(&options, &mut listening)));
-        if let Some(close) = line.and_then(|line| line.getattr("close").ok()) {
-            close.call0()?;
-        }
+        progress::close(line)?;
         load::report(py, &outcome?)
+    }
+
+    /// The algorithms on the whole graph: `db.analyze.pagerank()` and others. `help(db.analyze)` lists them.
+    ///
+    /// >>> db.analyze.pagerank(damping=0.9).summary["converged"]
+    /// True
+    #[getter]
+    fn analyze<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("mangrovedb.analyze")?.call_method1("Analyze", (slf,))
     }
 
     /// Returns a stock gremlinpython traversal source. Its traversals run in this process. Needs the extra `gremlin`.
@@ -718,12 +726,10 @@ impl Database {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inner = self.handle()?;
-        let line = progress_line(py, progress)?;
+        let line = progress::receiver(py, progress, "Line")?;
         let mut listening = Listening::new(line.as_ref().map(|line| line.clone().unbind()));
         let report = raised(py.detach(|| inner.load_lake(&path, &mut listening)));
-        if let Some(close) = line.and_then(|line| line.getattr("close").ok()) {
-            close.call0()?;
-        }
+        progress::close(line)?;
         load::report(py, &report?)
     }
 
@@ -753,12 +759,10 @@ impl Database {
     #[pyo3(signature = (*, progress=None))]
     fn index_edges(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
         let inner = self.handle()?;
-        let line = progress_line(py, progress)?;
+        let line = progress::receiver(py, progress, "Line")?;
         let mut listening = Listening::new(line.as_ref().map(|line| line.clone().unbind()));
         let made = raised(py.detach(|| inner.index_edges(&mut listening)));
-        if let Some(close) = line.and_then(|line| line.getattr("close").ok()) {
-            close.call0()?;
-        }
+        progress::close(line)?;
         made
     }
 
@@ -902,17 +906,6 @@ impl Database {
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("mangrovedb._display")?.call_method1("database_html", (slf,))
     }
-}
-
-/// The receiver of a load's progress: the caller's callable, or a line on a terminal.
-fn progress_line<'py>(py: Python<'py>, wish: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let module = || py.import("mangrovedb._progress");
-    let shown = match wish {
-        Some(callable) if callable.is_callable() => return Ok(Some(callable.clone())),
-        Some(wish) => wish.is_truthy()?,
-        None => module()?.call_method0("on_a_terminal")?.is_truthy()?,
-    };
-    if shown { module()?.call_method0("Line").map(Some) } else { Ok(None) }
 }
 
 fn element_kind(name: &str) -> PyResult<ElementKind> {

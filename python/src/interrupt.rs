@@ -103,6 +103,17 @@ pub fn with_python<T: Send>(work: impl FnOnce(Python<'_>) -> T + Send) -> T {
     outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+/// Calls Python in the middle of work. Returns whether it raised nothing; what it raised is raised again when the work has stopped.
+pub fn called<T>(call: impl FnOnce(Python<'_>) -> PyResult<T>) -> bool {
+    match Python::attach(call) {
+        Ok(_) => true,
+        Err(raised) => {
+            RAISED.set(Some(raised));
+            false
+        }
+    }
+}
+
 /// The progress of a load. Ctrl-C stops the load, and a Python callable gets the progress if there is one.
 pub struct Listening {
     pub callback: Option<Py<PyAny>>,
@@ -122,11 +133,7 @@ impl Progress for Listening {
             return;
         }
         self.told = Some(Instant::now());
-        Python::attach(|py| {
-            if let Err(raised) = callback.call1(py, (status.rows, status.bytes_done, status.bytes_total)) {
-                RAISED.set(Some(raised));
-            }
-        });
+        called(|py| callback.call1(py, (status.rows, status.bytes_done, status.bytes_total)));
     }
 
     fn cancelled(&self) -> bool {

@@ -9,6 +9,7 @@
 //! It does not know how a graph is stored or how a query runs. The engine works without the interpreter's lock.
 
 mod allocator;
+mod analysis;
 mod arrow;
 mod call;
 mod columns;
@@ -23,6 +24,7 @@ mod open;
 mod parameters;
 mod plan;
 mod procedure;
+mod progress;
 mod query;
 mod result;
 mod stream;
@@ -35,6 +37,8 @@ static ALLOCATOR: allocator::BySize = allocator::BySize;
 
 #[pymodule]
 mod _mangrove {
+    #[pymodule_export]
+    use super::analysis::{Analysis, analyze};
     #[pymodule_export]
     use super::call::Call;
     #[pymodule_export]

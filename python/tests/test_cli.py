@@ -50,6 +50,42 @@ def test_load_stats_check_backup_and_export(path, tmp_path):
     assert list((tmp_path / "out").iterdir())
 
 
+def test_analyze_prints_values_or_writes_them(path):
+    found = mangrove("analyze", path, "bfs", "source=AUS", "--format", "csv")
+    assert (found.returncode, found.stdout) == (0, "id,value\nAUS,0\nDFW,1\nLHR,1\nWLG,2\nUS,1\n")
+    assert found.stderr == "reached 5, depth 2\n"
+    assert json.loads(mangrove("analyze", path, "lcc", "--format", "json").stdout.splitlines()[0]) == {"id": "AUS", "value": 0.0}
+    shortest = mangrove("analyze", path, "sssp", "source=LHR", "--weight", "dist", "--edges", "route", "--vertices", "airport")
+    assert shortest.returncode == 0 and "13011" in shortest.stdout and "US" not in shortest.stdout.replace("AUS", "")
+    written = mangrove("analyze", path, "pagerank", "iterations=20", "damping=0.9", "--undirected", "--write", "rank")
+    assert (written.returncode, written.stdout, written.stderr) == (0, "", "wrote `rank` of 5 vertices\niterations 20\n")
+    assert mangrove("query", path, "g.V().has('rank').count()", "--format", "json").stdout == "5\n"
+
+
+def test_analyze_says_what_there_is_and_what_is_wrong(path):
+    listed = mangrove("analyze", path).stdout
+    assert "pagerank" in listed and "damping=…" in listed and "(needed)" in listed
+    for arguments, code, message in (
+        (("bsf", "source=AUS"), 1, "there is no algorithm `bsf`; did you mean `bfs`?"),
+        (("bfs",), 1, "bfs needs `source`"),
+        (("bfs", "AUS"), 2, "AUS: expected OPTION=VALUE"),
+        (("bfs", "source=AUZ"), 1, "no vertex has the id AUZ"),
+        (("wcc", "--weight", "dist"), 1, "wcc looks at no weights"),
+        (("wcc", "--memory", "0"), 1, "0 MB are allowed: choose fewer labels, or allow more with --memory"),
+    ):
+        done = mangrove("analyze", path, *arguments)
+        assert done.returncode == code and message in done.stderr, done.stderr
+
+
+def test_control_c_ends_an_analysis(path):
+    command = [COMMAND, "analyze", path, "pagerank", "iterations=1000000000000", "--write", "rank"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(0.5)
+        os.kill(process.pid, signal.SIGINT)
+        _, messages = process.communicate(timeout=10)
+    assert (process.returncode, messages) == (130, "error: interrupted; nothing was written\n")
+
+
 def test_control_c_ends_a_query_without_a_traceback(path):
     slow = "g.inject(0).repeat(math('_ + 1')).times(2000000000).count()"
     with subprocess.Popen([COMMAND, "query", path, slow], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

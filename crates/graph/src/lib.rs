@@ -20,6 +20,7 @@ mod footprint;
 pub mod id;
 pub mod names;
 pub mod number;
+pub mod numbering;
 pub mod predicate;
 mod read_context;
 pub mod record;
@@ -38,6 +39,7 @@ pub use choices::{Choices, Members};
 pub use error::{GraphError, Result};
 pub use id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
 pub use names::Names;
+pub use numbering::{LabelNumbering, Numbering};
 pub use predicate::{Comparison, Predicate, TextTest};
 pub use read_context::{Budget, CancelToken, ReadContext, TraceId};
 pub use schema::{

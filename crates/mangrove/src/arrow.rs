@@ -31,7 +31,7 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
 use arrow_select::concat::concat;
-use mangrove_graph::{BigDecimal, DateTime, Value, compare, number};
+use mangrove_graph::{BigDecimal, DateTime, PropertyColumn, Value, compare, number};
 
 use crate::describe::Described;
 use crate::results::Results;
@@ -47,6 +47,24 @@ pub fn record_batch(results: &Results) -> Result<RecordBatch, ArrowError> {
     let (fields, arrays) = arrays(&table)?;
     let options = RecordBatchOptions::new().with_row_count(Some(table.rows));
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+}
+
+/// A column of values that were read in batches.
+pub(crate) fn column(name: &str, batches: &[PropertyColumn]) -> Result<(Field, ArrayRef), ArrowError> {
+    let typed = |column: &PropertyColumn| if let PropertyColumn::Typed(array) = column { Some(array.clone()) } else { None };
+    let arrays: Option<Vec<ArrayRef>> = batches.iter().map(typed).collect();
+    if let Some(arrays) = arrays.filter(|arrays| !arrays.is_empty())
+        && arrays.iter().all(|array| array.data_type() == arrays[0].data_type())
+    {
+        let array = concat(&arrays.iter().map(AsRef::as_ref).collect::<Vec<_>>())?;
+        return Ok((named(name, &array, matches!(array.data_type(), DataType::FixedSizeBinary(16))), array));
+    }
+    let plain = |column: &PropertyColumn| {
+        let value = |row: usize| column.cell(row).values().next().cloned().map(Described::Plain);
+        (0..column.len()).map(value).collect::<Vec<_>>()
+    };
+    let cells: Vec<Option<Described>> = batches.iter().flat_map(plain).collect();
+    column_array(name, &cells.iter().map(Option::as_ref).collect::<Vec<_>>())
 }
 
 fn arrays(table: &table::Table<'_>) -> Result<(Vec<Field>, Vec<ArrayRef>), ArrowError> {

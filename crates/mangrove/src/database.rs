@@ -630,6 +630,10 @@ impl Database {
         self.shared.backend.begin(writer, patience)
     }
 
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.shared.backend
+    }
+
     pub(crate) fn guarded<T, E: From<Bug>>(
         &self,
         doing: &dyn Fn() -> String,

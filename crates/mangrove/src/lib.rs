@@ -27,6 +27,7 @@
 //!
 //! No panic leaves this crate: see [`guard`].
 
+mod analyze;
 pub mod arrow;
 pub mod backend;
 mod batches;
@@ -59,8 +60,10 @@ mod trace;
 mod transaction;
 mod written;
 
+pub use mangrove_analytics as analytics;
 pub use mangrove_graph as graph;
 
+pub use analyze::{Analysis, AnalyzeError, AnalyzeOptions};
 pub use backend::{Backend, BackendTransaction, BackendView, BulkLoad};
 pub use batches::Batches;
 pub use database::Database;

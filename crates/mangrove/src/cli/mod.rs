@@ -4,6 +4,7 @@
 //! the command was not understood; 130 stopped by Ctrl-C. If the reader of stdout closes it (`| head`), the command ends quietly.
 //! Commands that only read open the database read-only, so they run beside a writer.
 
+mod analyze;
 mod backup;
 mod check;
 mod compact;
@@ -47,6 +48,7 @@ enum Command {
     #[command(alias = "import")]
     Load(Box<load::Load>),
     Query(query::Query),
+    Analyze(analyze::Analyze),
     Shell(shell::Shell),
     Export(export::Export),
     Stats(stats::Stats),
@@ -92,6 +94,7 @@ fn dispatch(command: Command, readers: &dyn Readers<String>) -> Result<(), Failu
     match command {
         Command::Load(load) => load.run(readers),
         Command::Query(query) => query.run(),
+        Command::Analyze(analyze) => analyze.run(),
         Command::Shell(shell) => shell.run(),
         Command::Export(export) => export.run(),
         Command::Stats(stats) => stats.run(),

@@ -2,9 +2,11 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
+use arrow_array::{Array, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
 use clap::ValueEnum;
-use mangrove_graph::Value;
+use mangrove_graph::column::value_at;
+use mangrove_graph::{Map, Value};
 
 use super::Failure;
 use crate::ResultStream;
@@ -26,11 +28,6 @@ pub enum Format {
 
 /// Writes the remaining results to stdout and returns their number.
 pub fn print(results: &mut ResultStream, format: Format) -> Result<u64, Failure> {
-    if format == Format::Arrow && io::stdout().is_terminal() {
-        return Err(Failure::Request(
-            "Arrow is binary: send it to a file, as in `mangrove query … --format arrow > result.arrow`".into(),
-        ));
-    }
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let rows = match format {
         Format::Json => print_json(results, &mut out)?,
@@ -62,6 +59,43 @@ pub fn print_results(results: &Results, format: Format) -> Result<u64, Failure> 
     Ok(results.len() as u64)
 }
 
+/// Writes the columns of a batch to stdout; as a table, its first rows.
+pub fn print_values(values: &RecordBatch, format: Format, rows_shown: usize) -> Result<(), Failure> {
+    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    let cell = |column: usize, row: usize| {
+        let array = values.column(column);
+        if array.is_null(row) { Value::Null } else { value_at(array, row) }
+    };
+    let names: Vec<String> = values.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let row = |row: usize| {
+        let entries = names.iter().enumerate().map(|(column, name)| (name.as_str().into(), cell(column, row)));
+        Described::Plain(Map::from_distinct(entries.collect()).into())
+    };
+    match format {
+        Format::Arrow => write_arrow(values, &mut out)?,
+        Format::Csv => {
+            writeln!(out, "{}", names.join(","))?;
+            for row in 0..values.num_rows() {
+                let fields = (0..names.len()).map(|column| match cell(column, row) {
+                    Value::Null => String::new(),
+                    value => csv_field(&json::text(&Described::Plain(value))),
+                });
+                writeln!(out, "{}", fields.collect::<Vec<_>>().join(","))?;
+            }
+        }
+        Format::Json => {
+            for at in 0..values.num_rows() {
+                writeln!(out, "{}", json::to_string(&row(at)))?;
+            }
+        }
+        Format::Table => {
+            let shown = Results::of_rows((0..values.num_rows().min(rows_shown)).map(row).collect());
+            print_table(&shown, &mut out)?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
 fn print_json(results: &mut ResultStream, out: &mut impl Write) -> Result<u64, Failure> {
     let mut rows = 0;
     let mut line = String::new();
@@ -79,13 +113,22 @@ fn print_json(results: &mut ResultStream, out: &mut impl Write) -> Result<u64, F
 
 fn print_arrow(results: &mut ResultStream, out: &mut impl Write) -> Result<u64, Failure> {
     let batch = results.to_arrow()?;
+    write_arrow(&batch, out)?;
+    Ok(batch.num_rows() as u64)
+}
+
+fn write_arrow(batch: &RecordBatch, out: &mut impl Write) -> Result<(), Failure> {
+    if io::stdout().is_terminal() {
+        return Err(Failure::Request(
+            "Arrow is binary: send it to a file, as in `mangrove query … --format arrow > result.arrow`".into(),
+        ));
+    }
     let failed = |error: arrow_schema::ArrowError| match error {
         arrow_schema::ArrowError::IoError(_, source) => Failure::from(source),
         other => Failure::Request(other.to_string()),
     };
     let mut writer = StreamWriter::try_new(out, &batch.schema()).map_err(failed)?;
-    writer.write(&batch).and_then(|()| writer.finish()).map_err(failed)?;
-    Ok(batch.num_rows() as u64)
+    writer.write(batch).and_then(|()| writer.finish()).map_err(failed)
 }
 
 fn print_csv(results: &Results, out: &mut impl Write) -> Result<u64, Failure> {

@@ -19,6 +19,18 @@ pub fn parse(arguments: &[String]) -> Result<Parameters, String> {
     Ok(parameters)
 }
 
+/// The options of an algorithm, as `name=value` arguments.
+pub fn parse_options(arguments: &[String]) -> Result<Parameters, String> {
+    let mut options = Parameters::new();
+    for argument in arguments {
+        let (name, text) = argument.split_once('=').ok_or_else(|| format!("{argument}: expected OPTION=VALUE"))?;
+        if options.insert(name.to_owned(), value(text)).is_some() {
+            return Err(format!("{name} is given twice"));
+        }
+    }
+    Ok(options)
+}
+
 fn split(argument: &str) -> Result<(&str, &str), String> {
     let (name, text) = argument.split_once('=').ok_or_else(|| format!("--param {argument}: expected NAME=VALUE"))?;
     let starts_well = name.starts_with(|c: char| c.is_alphabetic() || c == '_');

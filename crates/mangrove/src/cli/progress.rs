@@ -6,7 +6,38 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{grouped, interrupt};
 use crate::Progress;
+use crate::analytics::Stage;
 use crate::ingest::{Phase, Status};
+
+/// How far an algorithm is. The bar disappears when this is dropped.
+pub struct Stages(ProgressBar);
+
+impl Stages {
+    pub fn new() -> Self {
+        let shown = io::stderr().is_terminal();
+        Self(ProgressBar::with_draw_target(
+            None,
+            if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() },
+        ))
+    }
+
+    pub fn show(&self, stage: Stage) {
+        let template =
+            if stage.of == 0 { "{prefix} {spinner} {pos}" } else { "{prefix} [{bar:30}] {pos}/{len}, {eta} left" };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.0.set_style(style.progress_chars("=> "));
+        }
+        self.0.set_prefix(stage.name);
+        self.0.set_length(stage.of);
+        self.0.set_position(stage.done);
+    }
+}
+
+impl Drop for Stages {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
 
 /// The bar disappears when this is dropped.
 pub struct Bar {

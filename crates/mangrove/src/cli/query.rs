@@ -100,7 +100,7 @@ pub fn elapsed(time: Duration) -> String {
 }
 
 /// Reads `500ms`, `30s`, `5m`, `1h`, or a number of seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit_seconds = match unit.trim() {

@@ -90,7 +90,7 @@ impl EdgeTask {
     pub fn run(&self, view: &dyn GraphView, written: &Written<'_>) -> Result<()> {
         let list = &self.info.lists[self.list];
         let folder = written.root.join(self.info.prefix.join(&list.prefix).as_str());
-        let count = written.orders.count(self.near());
+        let count = written.orders.count_of(self.near());
         let size = self.info.vertices_to_chunk(list.order.by);
         for part in 0..count.div_ceil(size) {
             let vertices = part * size..count.min((part + 1) * size);
@@ -159,7 +159,7 @@ impl<'a> Part<'a> {
             let first = self.far.len();
             while found.rows.get(at) == Some(&(row as u32)) {
                 if found.neighbors[at].label() == far {
-                    let other = others.index(found.neighbors[at]).ok_or_else(|| missing(found.neighbors[at]))?;
+                    let other = others.number(found.neighbors[at]).ok_or_else(|| missing(found.neighbors[at]))?;
                     self.far.push(other as i64);
                     self.refs.push(found.edges[at]);
                 }

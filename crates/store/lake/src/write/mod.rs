@@ -17,7 +17,6 @@ mod edges;
 mod loss;
 mod names;
 mod notes;
-mod order;
 mod publish;
 mod vertices;
 
@@ -26,14 +25,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use mangrove_graph::{ElementKind, GraphView, LabelId, Schema};
+use mangrove_graph::{ElementKind, GraphView, LabelId, Numbering, Scan, Schema};
 use mangrove_ingest::{Phase, Progress, Status};
 
 use crate::error::{LakeError, Result};
 pub use crate::info::Order as ListOrder;
 use crate::info::{GraphInfo, Prefix, Side};
 use edges::EdgeTask;
-use order::Orders;
 use publish::Unpublished;
 use vertices::VertexTask;
 
@@ -86,7 +84,7 @@ pub fn export(
         return Err(LakeError::Lossy(losses));
     }
     let unpublished = Unpublished::new(destination)?;
-    let orders = Orders::new(view)?;
+    let orders = Numbering::new(view, &Scan::default())?;
     let tasks = tasks(view, &plans, &orders, options);
     let written = Written { root: unpublished.path(), orders: &orders, plans: &plans, counts: Counts::default() };
     run(view, &tasks, &written, progress)?;
@@ -123,7 +121,7 @@ fn check(schema: &Schema, options: &GraphArOptions) -> Result<()> {
 /// What all threads share.
 struct Written<'a> {
     root: &'a Path,
-    orders: &'a Orders,
+    orders: &'a Numbering,
     plans: &'a column::Plans,
     counts: Counts,
 }
@@ -154,20 +152,20 @@ enum Task {
     Edges(EdgeTask),
 }
 
-fn tasks(view: &dyn GraphView, plans: &column::Plans, orders: &Orders, options: &GraphArOptions) -> Vec<Task> {
+fn tasks(view: &dyn GraphView, plans: &column::Plans, orders: &Numbering, options: &GraphArOptions) -> Vec<Task> {
     let schema = view.schema();
     let mut names = names::Names::default();
     let mut tasks = Vec::new();
     // Labels that vertices have beside another are columns of it.
     let is_further = |label| schema.known_labels(ElementKind::Vertex).any(|(_, of)| of.further.contains(&label));
     for (label, _) in schema.known_labels(ElementKind::Vertex) {
-        if orders.count(label) == 0 && is_further(label) {
+        if orders.count_of(label) == 0 && is_further(label) {
             continue;
         }
         tasks.push(Task::Vertices(VertexTask::new(schema, label, plans, orders, options, &mut names)));
     }
     for (label, of) in schema.known_labels(ElementKind::Edge) {
-        let has_vertices = |ends: &&(LabelId, LabelId)| orders.count(ends.0) > 0 && orders.count(ends.1) > 0;
+        let has_vertices = |ends: &&(LabelId, LabelId)| orders.count_of(ends.0) > 0 && orders.count_of(ends.1) > 0;
         for (source, target) in of.ends.iter().filter(has_vertices) {
             let prefix: Prefix = names.edges(schema, label, *source, *target);
             tasks.extend(EdgeTask::all(schema, (label, *source, *target), plans, options, prefix).map(Task::Edges));
@@ -252,7 +250,7 @@ impl Task {
 /// Writes the YAML files. Returns the name of the one for the whole graph.
 fn write_info(view: &dyn GraphView, tasks: &[Task], written: &Written<'_>, destination: &Path) -> Result<String> {
     let name = destination.file_name().map_or("graph".into(), |name| name.to_string_lossy().into_owned());
-    let notes = notes::all(view.schema(), written.plans, |label| written.orders.count(label) > 0);
+    let notes = notes::all(view.schema(), written.plans, |label| written.orders.count_of(label) > 0);
     let mut info = GraphInfo { name: name.clone(), extra: notes.into_extra(), ..GraphInfo::default() };
     for task in tasks {
         match task {

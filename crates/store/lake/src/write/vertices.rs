@@ -5,12 +5,11 @@ use std::sync::atomic::Ordering;
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array};
 use arrow_schema::{DataType, Field};
-use mangrove_graph::{ElementKind, Elements, GraphView, LabelId, Schema, VertexId};
+use mangrove_graph::{ElementKind, Elements, GraphView, LabelId, Numbering, Schema, VertexId};
 
 use super::chunk::ChunkFile;
 use super::column::Plans;
 use super::names::Names;
-use super::order::Orders;
 use super::{GraphArOptions, Written, publish};
 use crate::error::Result;
 use crate::info::VertexInfo;
@@ -32,7 +31,7 @@ impl VertexTask {
         schema: &Schema,
         label: LabelId,
         plans: &Plans,
-        orders: &Orders,
+        orders: &Numbering,
         options: &GraphArOptions,
         names: &mut Names,
     ) -> Self {
@@ -45,7 +44,7 @@ impl VertexTask {
             chunk_size: options.vertex_chunk,
             prefix: names.vertices(schema, label),
             // A type without vertices has no files, so its columns mean nothing.
-            groups: if orders.count(label) > 0 { plans.vertices[&label].groups(&options.groups) } else { Vec::new() },
+            groups: if orders.count_of(label) > 0 { plans.vertices[&label].groups(&options.groups) } else { Vec::new() },
             labels: further.iter().map(|label| schema.label_name(ElementKind::Vertex, *label)).collect(),
         };
         Self { label, further, info }
@@ -58,7 +57,7 @@ impl VertexTask {
 
     pub fn run(&self, view: &dyn GraphView, written: &Written<'_>) -> Result<()> {
         let folder = written.root.join(self.info.prefix.as_str());
-        let count = written.orders.count(self.label);
+        let count = written.orders.count_of(self.label);
         for chunk in 0..count.div_ceil(self.info.chunk_size) {
             let first = chunk * self.info.chunk_size;
             self.write_chunk(view, written, chunk, first..count.min(first + self.info.chunk_size))?;

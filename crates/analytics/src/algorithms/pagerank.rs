@@ -1,0 +1,182 @@
+//! PageRank (Page, Brin, Motwani, Winograd: The PageRank citation ranking, 1999).
+//!
+//! The rank of a vertex is what reaches it: (1 − d)/V + d·Σ rank(u)·share(u → v), where a vertex gives each of its outgoing edges
+//! the same share, or one by weight. Vertices without outgoing edges give all vertices the same, as LDBC Graphalytics defines it.
+//! Ranks sum to 1. Personalised, they give it to the preferred vertices instead, which also replace 1/V.
+//!
+//! O(E) for each iteration. Each vertex sums over its incoming edges, so there are no locks, and sums do not depend on threads.
+
+use mangrove_graph::{Value, VertexId};
+use rayon::prelude::*;
+
+use super::CHUNK;
+use crate::algorithm::{Algorithm, Outcome, Values};
+use crate::error::{AnalyticsError, Result};
+use crate::project::{Adjacent, Needs, Projection};
+use crate::run::Run;
+
+pub struct PageRank {
+    /// The share of a rank that follows edges, from 0 to 1.
+    pub damping: f64,
+    pub until: Until,
+    /// Vertices that are preferred, with their weights; none means all the same.
+    pub preferred: Vec<(VertexId, f64)>,
+}
+
+/// When to stop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Until {
+    Iterations(u64),
+    /// All ranks together change by less than this for each vertex. It ends after so many iterations in any case.
+    Tolerance(f64, u64),
+}
+
+impl Algorithm for PageRank {
+    fn needs(&self) -> Needs {
+        Needs { incoming: true, outgoing: true, ..Needs::default() }
+    }
+
+    fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
+        if !(0.0..=1.0).contains(&self.damping) {
+            return Err(AnalyticsError::invalid(format!("damping is {}; it must be from 0 to 1", self.damping)));
+        }
+        let (iterations_max, tolerance) = match self.until {
+            Until::Iterations(count) => (count, None),
+            Until::Tolerance(tolerance, most) => (most, Some(tolerance)),
+        };
+        let mut ranks = Ranks::new(graph, self.damping, self.preference(graph)?)?;
+        run.begin("iterations", iterations_max);
+        let (mut iterations, mut change) = (0, f64::INFINITY);
+        let enough = tolerance.map(|tolerance| tolerance * graph.vertices() as f64);
+        while iterations < iterations_max && enough.is_none_or(|enough| change >= enough) {
+            change = ranks.step();
+            iterations += 1;
+            run.advance(1)?;
+        }
+        let mut summary = vec![("iterations", Value::from(iterations as i64))];
+        if let Some(enough) = enough {
+            summary.push(("converged", Value::from(change < enough || graph.vertices() == 0)));
+        }
+        Ok(Outcome { values: Values::Reals(ranks.current), summary })
+    }
+}
+
+impl PageRank {
+    /// The share of each vertex in what is given to the preferred ones; nothing if all have the same.
+    fn preference(&self, graph: &Projection) -> Result<Vec<f64>> {
+        if self.preferred.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut shares = vec![0.0; graph.vertices()];
+        for (vertex, weight) in &self.preferred {
+            let number = graph.numbering().number(*vertex);
+            let number = number.ok_or_else(|| AnalyticsError::invalid("a preferred vertex is not among the chosen ones"))?;
+            if !(*weight >= 0.0 && weight.is_finite()) {
+                return Err(AnalyticsError::invalid(format!("a preference is {weight}; it must be 0 or more")));
+            }
+            shares[number as usize] += weight;
+        }
+        let sum: f64 = shares.iter().sum();
+        if sum <= 0.0 {
+            return Err(AnalyticsError::invalid("all preferences are 0"));
+        }
+        shares.iter_mut().for_each(|share| *share /= sum);
+        Ok(shares)
+    }
+}
+
+struct Ranks<'g> {
+    incoming: &'g Adjacent,
+    damping: f64,
+    preference: Vec<f64>,
+    chunks: Vec<std::ops::Range<usize>>,
+    /// By what a rank is divided before it follows an edge: the number of outgoing edges, or the sum of their weights.
+    divisors: Vec<f64>,
+    current: Vec<f64>,
+    /// What each vertex gives along each edge, for each unit of weight.
+    given: Vec<f64>,
+}
+
+impl<'g> Ranks<'g> {
+    fn new(graph: &'g Projection, damping: f64, preference: Vec<f64>) -> Result<Self> {
+        let (vertices, incoming) = (graph.vertices(), graph.incoming());
+        let outgoing = graph.outgoing();
+        if outgoing.weights().iter().any(|weight| *weight < 0.0 || weight.is_infinite()) {
+            return Err(AnalyticsError::invalid("PageRank needs weights that are finite and not negative"));
+        }
+        let divisor = |vertex: usize| match graph.has_weights() {
+            true => outgoing.weights_of(vertex).iter().sum(),
+            false => outgoing.degree(vertex) as f64,
+        };
+        let divisors: Vec<f64> = (0..vertices).into_par_iter().map(divisor).collect();
+        let current = match preference.is_empty() {
+            true => vec![1.0 / vertices.max(1) as f64; vertices],
+            false => preference.clone(),
+        };
+        let chunks = incoming.chunks(CHUNK);
+        Ok(Self { incoming, damping, preference, chunks, divisors, current, given: vec![0.0; vertices] })
+    }
+
+    /// One iteration. Returns by how much the ranks changed, all together.
+    fn step(&mut self) -> f64 {
+        let kept = self.give();
+        let vertices = self.current.len() as f64;
+        let to_all = 1.0 - self.damping + self.damping * kept;
+        let (incoming, given, preference, damping) = (self.incoming, &self.given, &self.preference, self.damping);
+        let chunks = split(&mut self.current, &self.chunks);
+        let changes: Vec<f64> = chunks
+            .into_par_iter()
+            .map(|(range, ranks)| {
+                let mut change = 0.0;
+                for (vertex, rank) in range.zip(ranks) {
+                    let share = preference.get(vertex).copied().unwrap_or(1.0 / vertices);
+                    let new = to_all * share + damping * received(incoming, given, vertex);
+                    change += (new - *rank).abs();
+                    *rank = new;
+                }
+                change
+            })
+            .collect();
+        changes.iter().sum()
+    }
+
+    /// Computes what each vertex gives. Returns the ranks of those that have no edge to give along.
+    fn give(&mut self) -> f64 {
+        let (current, divisors) = (&self.current, &self.divisors);
+        let chunks = split(&mut self.given, &self.chunks);
+        let kept: Vec<f64> = chunks
+            .into_par_iter()
+            .map(|(range, given)| {
+                let mut kept = 0.0;
+                for (vertex, given) in range.zip(given) {
+                    let (rank, divisor) = (current[vertex], divisors[vertex]);
+                    *given = if divisor > 0.0 { rank / divisor } else { 0.0 };
+                    kept += if divisor > 0.0 { 0.0 } else { rank };
+                }
+                kept
+            })
+            .collect();
+        kept.iter().sum()
+    }
+}
+
+/// What reaches a vertex along its edges.
+#[inline]
+fn received(incoming: &Adjacent, given: &[f64], vertex: usize) -> f64 {
+    let weights = incoming.weights_of(vertex);
+    let others = incoming.of(vertex);
+    match weights.is_empty() {
+        true => others.iter().map(|other| given[*other as usize]).sum(),
+        false => others.iter().zip(weights).map(|(other, weight)| given[*other as usize] * weight).sum(),
+    }
+}
+
+/// The parts of a slice that belong to ranges which follow each other.
+fn split<'a, T>(mut all: &'a mut [T], ranges: &[std::ops::Range<usize>]) -> Vec<(std::ops::Range<usize>, &'a mut [T])> {
+    let part = |range: &std::ops::Range<usize>| {
+        let (part, rest) = std::mem::take(&mut all).split_at_mut(range.len());
+        all = rest;
+        (range.clone(), part)
+    };
+    ranges.iter().map(part).collect()
+}

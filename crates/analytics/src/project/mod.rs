@@ -1,0 +1,167 @@
+//! A graph as arrays: the edges of each vertex by its number.
+//!
+//! ```text
+//!   Numbering   the chosen vertices get the numbers 0, 1, 2 …
+//!   Adjacent    the other ends of the edges of each vertex, one after the other (compressed sparse rows)
+//! ```
+
+mod adjacent;
+mod order;
+
+use std::sync::Arc;
+
+use mangrove_graph::{Direction, ElementKind, Filter, GraphView, KeyId, LabelId, Numbering, Scan};
+
+pub use adjacent::Adjacent;
+
+use crate::error::{AnalyticsError, Result};
+use crate::run::Stage;
+
+/// The most vertices: their numbers have 32 bits, and the greatest is [`NONE`].
+pub const VERTICES_MAX: u64 = u32::MAX as u64;
+/// No vertex.
+pub const NONE: u32 = u32::MAX;
+
+/// Which part of a graph is projected.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Vertices that have one of these labels; `None` means all.
+    pub vertices: Option<Vec<LabelId>>,
+    /// Vertices must pass all of these.
+    pub filters: Vec<Filter>,
+    /// Edges with one of these labels; `None` means all. Edges that end at a vertex that is not chosen are left out.
+    pub edges: Option<Vec<LabelId>>,
+    /// Edges must pass this.
+    pub edge_filter: Option<Filter>,
+    /// The property of edges that is their weight; without one, each weighs 1.
+    pub weight: Option<KeyId>,
+    /// Whether edges lead one way only.
+    pub is_directed: bool,
+}
+
+/// What an algorithm reads of a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Needs {
+    /// The edges of each vertex by their target.
+    pub incoming: bool,
+    /// The edges of each vertex by their source.
+    pub outgoing: bool,
+    /// The order of the vertices' ids.
+    pub id_order: bool,
+}
+
+/// A projected graph.
+pub struct Projection {
+    numbering: Numbering,
+    is_directed: bool,
+    has_weights: bool,
+    incoming: Option<Arc<Adjacent>>,
+    outgoing: Option<Arc<Adjacent>>,
+    id_order: Option<Vec<u32>>,
+}
+
+/// How a projection is made.
+pub struct Reading<'a> {
+    pub threads: usize,
+    /// The most bytes that it may take.
+    pub bytes_max: u64,
+    /// Told how many vertices are done, on the calling thread or another.
+    pub show: &'a (dyn Fn(Stage) + Sync),
+}
+
+impl Projection {
+    /// Reads what is needed. O(vertices + edges·log degree).
+    ///
+    /// # Errors
+    /// If there are too many vertices or too little memory, which is estimated before the edges are read; if a weight is no number.
+    pub fn new(view: &dyn GraphView, selection: &Selection, needs: Needs, reading: &Reading<'_>) -> Result<Self> {
+        let scan = Scan { labels: selection.vertices.clone(), filters: selection.filters.clone(), ..Scan::default() };
+        let numbering = Numbering::new(view, &scan)?;
+        if numbering.count() >= VERTICES_MAX {
+            return Err(AnalyticsError::TooManyVertices { vertices: numbering.count(), most: VERTICES_MAX - 1 });
+        }
+        let needed = estimate(view, selection, needs, numbering.count())?;
+        if needed > reading.bytes_max {
+            let (needed_mb, allowed_mb) = (needed.div_ceil(1 << 20), reading.bytes_max >> 20);
+            return Err(AnalyticsError::TooLittleMemory { needed_mb, allowed_mb });
+        }
+        let read = |direction| Adjacent::read(view, &numbering, selection, direction, reading).map(Arc::new);
+        let (mut incoming, mut outgoing) = (None, None);
+        if !selection.is_directed {
+            let both = read(Direction::Both)?;
+            (incoming, outgoing) = (Some(both.clone()), Some(both));
+        } else {
+            if needs.incoming {
+                incoming = Some(read(Direction::In)?);
+            }
+            if needs.outgoing {
+                outgoing = Some(read(Direction::Out)?);
+            }
+        }
+        let id_order = if needs.id_order { Some(order::of_ids(view, &numbering)?) } else { None };
+        let has_weights = selection.weight.is_some();
+        Ok(Self { numbering, is_directed: selection.is_directed, has_weights, incoming, outgoing, id_order })
+    }
+
+    /// The number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.numbering.count() as usize
+    }
+
+    pub fn numbering(&self) -> &Numbering {
+        &self.numbering
+    }
+
+    pub fn is_directed(&self) -> bool {
+        self.is_directed
+    }
+
+    /// Whether edges have weights; otherwise each weighs 1.
+    pub fn has_weights(&self) -> bool {
+        self.has_weights
+    }
+
+    /// The edges of each vertex by their target; of an undirected graph, by either end.
+    ///
+    /// # Panics
+    /// If the algorithm did not say that it needs them.
+    pub fn incoming(&self) -> &Adjacent {
+        self.incoming.as_deref().expect("the algorithm needs incoming edges")
+    }
+
+    /// The edges of each vertex by their source; of an undirected graph, by either end.
+    ///
+    /// # Panics
+    /// If the algorithm did not say that it needs them.
+    pub fn outgoing(&self) -> &Adjacent {
+        self.outgoing.as_deref().expect("the algorithm needs outgoing edges")
+    }
+
+    /// For each vertex, the place of its id among all ids in order.
+    ///
+    /// # Panics
+    /// If the algorithm did not say that it needs it.
+    pub fn id_order(&self) -> &[u32] {
+        self.id_order.as_deref().expect("the algorithm needs the order of ids")
+    }
+
+    /// The bytes that it holds.
+    pub fn bytes(&self) -> u64 {
+        let of = |adjacent: &Option<Arc<Adjacent>>| adjacent.as_ref().map_or(0, |adjacent| adjacent.bytes());
+        let edges = of(&self.incoming) + if self.is_directed { of(&self.outgoing) } else { 0 };
+        edges + self.id_order.as_ref().map_or(0, |order| size_of_val(&order[..]) as u64)
+    }
+}
+
+/// About how many bytes a projection takes, and the values of an algorithm with it. Edges are counted by label.
+fn estimate(view: &dyn GraphView, selection: &Selection, needs: Needs, vertices: u64) -> Result<u64> {
+    let statistics = view.statistics()?;
+    let edges: u64 = match &selection.edges {
+        None => statistics.edges.iter().sum(),
+        Some(labels) => labels.iter().map(|label| statistics.count(ElementKind::Edge, *label)).sum(),
+    };
+    let of_edge = if selection.weight.is_some() { 12 } else { 4 };
+    let lists = if selection.is_directed { u64::from(needs.incoming) + u64::from(needs.outgoing) } else { 2 };
+    let starts = if selection.is_directed { lists } else { 1 };
+    Ok(lists * edges * of_edge + (starts + 3) * vertices * 8)
+}

@@ -1,0 +1,170 @@
+//! Dense numbers for vertices: 0, 1, 2 … in the order of ids.
+
+use std::ops::Range;
+
+use crate::error::Result;
+use crate::id::{LabelId, VertexId};
+use crate::view::{GraphView, Scan, ScanCursor};
+
+/// Vertices that are read at a time.
+const PAGE: usize = 8192;
+
+/// The vertices of one label.
+#[derive(Clone, Debug)]
+pub struct LabelNumbering {
+    label: LabelId,
+    count: u64,
+    /// All vertices, unless their local ids are 0, 1, 2 …
+    sparse: Option<Vec<VertexId>>,
+}
+
+impl LabelNumbering {
+    /// No vertices.
+    pub fn new(label: LabelId) -> Self {
+        Self { label, count: 0, sparse: None }
+    }
+
+    /// The next vertex of the label, whose id is greater than those before.
+    pub fn push(&mut self, vertex: VertexId) {
+        match &mut self.sparse {
+            Some(all) => all.push(vertex),
+            None if vertex == VertexId::new(self.label, 0, self.count) => {}
+            none => {
+                let before = (0..self.count).map(|local| VertexId::new(self.label, 0, local));
+                *none = Some(before.chain([vertex]).collect());
+            }
+        }
+        self.count += 1;
+    }
+
+    pub fn label(&self) -> LabelId {
+        self.label
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The number of a vertex of the label; `None` if it has none. O(1), or O(log vertices) if local ids are missing.
+    pub fn number(&self, vertex: VertexId) -> Option<u64> {
+        match &self.sparse {
+            None => Some(vertex.local()).filter(|local| *local < self.count && vertex.shard() == 0),
+            Some(all) => all.binary_search(&vertex).ok().map(|at| at as u64),
+        }
+    }
+
+    /// The vertices with some numbers.
+    pub fn slice(&self, numbers: Range<u64>) -> Vec<VertexId> {
+        match &self.sparse {
+            None => numbers.map(|local| VertexId::new(self.label, 0, local)).collect(),
+            Some(all) => all[numbers.start as usize..numbers.end as usize].to_vec(),
+        }
+    }
+}
+
+/// The vertices that pass a scan, label after label.
+#[derive(Clone, Debug)]
+pub struct Numbering {
+    /// Those with vertices, in the order of labels.
+    labels: Vec<LabelNumbering>,
+    /// The first number of each of these; at the end, the number of vertices.
+    firsts: Vec<u64>,
+    /// For each label of the schema, its place among these.
+    places: Vec<Option<u32>>,
+}
+
+impl Numbering {
+    /// Reads the ids of all vertices that pass. It takes 8 bytes for each vertex of a label of which some do not, or were removed.
+    pub fn new(view: &dyn GraphView, scan: &Scan) -> Result<Self> {
+        let mut numbering =
+            Self { labels: Vec::new(), firsts: vec![0], places: vec![None; view.schema().vertex_labels.len()] };
+        let (mut cursor, mut page) = (ScanCursor::default(), Vec::new());
+        while !cursor.done {
+            page.clear();
+            view.scan_vertices(scan, &mut cursor, PAGE, &mut page)?;
+            page.iter().for_each(|vertex| numbering.push(*vertex));
+        }
+        Ok(numbering)
+    }
+
+    fn push(&mut self, vertex: VertexId) {
+        let label = vertex.label();
+        if self.labels.last().is_none_or(|last| last.label != label) {
+            self.places[usize::from(label.0)] = Some(self.labels.len() as u32);
+            self.labels.push(LabelNumbering::new(label));
+            self.firsts.push(self.count());
+        }
+        if let (Some(last), Some(end)) = (self.labels.last_mut(), self.firsts.last_mut()) {
+            last.push(vertex);
+            *end += 1;
+        }
+    }
+
+    /// The number of all vertices.
+    pub fn count(&self) -> u64 {
+        self.firsts.last().copied().unwrap_or(0)
+    }
+
+    /// The vertices of one label, which have numbers of their own; `None` if there are none.
+    pub fn of(&self, label: LabelId) -> Option<&LabelNumbering> {
+        let place = (*self.places.get(usize::from(label.0))?)?;
+        self.labels.get(place as usize)
+    }
+
+    /// The number of vertices of a label.
+    pub fn count_of(&self, label: LabelId) -> u64 {
+        self.of(label).map_or(0, LabelNumbering::count)
+    }
+
+    /// The number of a vertex; `None` if it did not pass.
+    pub fn number(&self, vertex: VertexId) -> Option<u64> {
+        let place = (*self.places.get(usize::from(vertex.label().0))?)? as usize;
+        Some(self.firsts[place] + self.labels[place].number(vertex)?)
+    }
+
+    /// The vertices with some numbers. O(vertices + log labels).
+    pub fn slice(&self, numbers: Range<u64>) -> Vec<VertexId> {
+        let mut all = Vec::with_capacity((numbers.end - numbers.start) as usize);
+        let first = self.firsts.partition_point(|first| *first <= numbers.start).saturating_sub(1);
+        for (of, first) in self.labels.iter().zip(&self.firsts).skip(first) {
+            let (start, end) = (numbers.start.max(*first), numbers.end.min(first + of.count));
+            if start >= end {
+                break;
+            }
+            all.append(&mut of.slice(start - first..end - first));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_no_holes() {
+        let vertex = |local| VertexId::new(LabelId(3), 0, local);
+        for locals in [vec![0, 1, 2, 3], vec![0, 1, 5, 6], vec![2, 9]] {
+            let mut numbering = LabelNumbering::new(LabelId(3));
+            locals.iter().for_each(|local| numbering.push(vertex(*local)));
+            let all: Vec<VertexId> = locals.iter().map(|local| vertex(*local)).collect();
+            assert_eq!(numbering.slice(0..numbering.count()), all);
+            assert!(all.iter().enumerate().all(|(at, vertex)| numbering.number(*vertex) == Some(at as u64)));
+            assert_eq!(numbering.number(vertex(4)), None);
+        }
+    }
+
+    #[test]
+    fn labels_follow_each_other() {
+        let all: Vec<VertexId> =
+            [(0, 0), (0, 1), (2, 3), (2, 4), (5, 0)].map(|(label, local)| VertexId::new(LabelId(label), 0, local)).into();
+        let mut numbering = Numbering { labels: Vec::new(), firsts: vec![0], places: vec![None; 6] };
+        all.iter().for_each(|vertex| numbering.push(*vertex));
+        assert_eq!(numbering.count(), 5);
+        for start in 0..5 {
+            assert_eq!(numbering.slice(start..5), all[start as usize..]);
+            assert_eq!(numbering.number(all[start as usize]), Some(start));
+        }
+        assert_eq!(numbering.number(VertexId::new(LabelId(1), 0, 0)), None);
+    }
+}

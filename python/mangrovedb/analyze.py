@@ -1,0 +1,126 @@
+"""The algorithms on the whole graph, as methods of `db.analyze`."""
+
+from . import _mangrove as native
+
+
+class Analyze:
+    """Algorithms on the whole graph. Each returns an `Analysis`: a value for each vertex, and a summary.
+
+    All take these arguments, too:
+
+    vertices    a label or labels of vertices; without it, all
+    edges       a label or labels of edges; without it, all. Edges that end at other vertices are left out
+    directed    whether edges lead one way only; with False, each can be followed both ways
+    write       a property of vertices to write the values to, in one transaction. A vertex without a value loses an older one
+    threads     how many threads work; without it, one for each core
+    memory_mb   the most memory; without it, what the machine has left. Too little is an error before the work begins
+    timeout     seconds after which the work stops, and nothing is written
+    progress    a callable that gets (stage, done, of); True or False for a line on the terminal or none
+
+    `weight` names a property of edges. An edge without it weighs 1, as all do without `weight`.
+
+    >>> db.analyze.pagerank(vertices="airport", edges="route", write="rank")
+    pagerank: 4 vertices, ...
+    >>> db.query("g.V().hasLabel('airport').order().by('rank', desc).limit(1).values('code')").to_list()
+    ['AUS']
+    """
+
+    def __init__(self, db):
+        self._db = db
+
+    def __repr__(self):
+        names = ", ".join(name for name in vars(Analyze) if not name.startswith("_"))
+        return f"the algorithms of {self._db!r}: {names}"
+
+    def _run(
+        self,
+        name,
+        options,
+        *,
+        vertices=None,
+        edges=None,
+        weight=None,
+        directed=True,
+        write=None,
+        threads=None,
+        memory_mb=None,
+        timeout=None,
+        progress=None,
+    ):
+        given = {option: value for option, value in options.items() if value is not None}
+        return native.analyze(
+            self._db,
+            name,
+            given,
+            vertices=vertices,
+            edges=edges,
+            weight=weight,
+            directed=directed,
+            write=write,
+            threads=threads,
+            memory_mb=memory_mb,
+            timeout=timeout,
+            progress=progress,
+        )
+
+    def bfs(self, source, **common):
+        """Breadth-first search: the least number of edges from the vertex with the id `source` to each. O(V + E).
+
+        >>> db.analyze.bfs(source="AUS").to_dict()
+        {'AUS': 0, 'DFW': 1, 'LHR': 1, 'WLG': 2, 'US': 1}
+        """
+        return self._run("bfs", {"source": source}, **common)
+
+    def cdlp(self, iterations=10, **common):
+        """Communities by label propagation, as LDBC Graphalytics defines it: the value is the id that names the community.
+        O(E) for each iteration.
+
+        >>> db.analyze.cdlp(iterations=3, directed=False).summary["communities"]
+        2
+        """
+        return self._run("cdlp", {"iterations": iterations}, **common)
+
+    def lcc(self, **common):
+        """The local clustering coefficient: which share of a vertex's pairs of neighbours are linked. O(E^1.5).
+
+        >>> db.analyze.lcc().summary
+        {'average': 0.0}
+        """
+        return self._run("lcc", {}, **common)
+
+    def pagerank(self, damping=0.85, iterations=None, tolerance=None, personalization=None, weight=None, **common):
+        """PageRank. Ranks sum to 1. A walk that cannot go on begins anew anywhere, as LDBC Graphalytics defines it.
+
+        It ends after `iterations`, or when all ranks together change by less than `tolerance` for each vertex (0.000001, after at
+        most 100 iterations). `personalization` maps ids to weights: walks begin there. O(E) for each iteration.
+
+        >>> round(db.analyze.pagerank(iterations=30).to_dict()["AUS"], 3)
+        0.311
+        """
+        options = {"damping": damping, "iterations": iterations, "tolerance": tolerance, "personalization": personalization}
+        return self._run("pagerank", options, weight=weight, **common)
+
+    def sssp(self, source, weight=None, delta=None, **common):
+        """Single-source shortest paths: the length of the shortest path from the vertex with the id `source` to each. Weights are 0
+        or more. `delta` changes the speed only.
+
+        >>> db.analyze.sssp(source="LHR", weight="dist", edges="route").to_dict()["WLG"]
+        13011.0
+        """
+        return self._run("sssp", {"source": source, "delta": delta}, weight=weight, **common)
+
+    def triangles(self, **common):
+        """The number of triangles that a vertex is part of, whatever the direction of edges. O(E^1.5).
+
+        >>> db.analyze.triangles().summary
+        {'triangles': 0}
+        """
+        return self._run("triangles", {}, **common)
+
+    def wcc(self, **common):
+        """Weakly connected components: the value is the id of the component's first vertex. O(V + E).
+
+        >>> db.analyze.wcc(edges="route").to_dict()
+        {'AUS': 'AUS', 'DFW': 'AUS', 'LHR': 'AUS', 'WLG': 'AUS', 'US': 'US'}
+        """
+        return self._run("wcc", {}, **common)

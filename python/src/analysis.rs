@@ -1,0 +1,192 @@
+//! Algorithms on the whole graph.
+
+use arrow_array::{Array, RecordBatch};
+use mangrove::analytics::{AnalyticsError, Stage};
+use mangrove::{AnalyzeError, AnalyzeOptions, Parameters};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+use crate::database::Database;
+use crate::errors::{MemoryLimitError, QueryError, Raise, TimeoutError, raised};
+use crate::{arrow, convert, interrupt, parameters, progress, query};
+
+/// The most rows that the printed form shows.
+const ROWS_SHOWN: usize = 10;
+
+/// What an algorithm found: a value for each vertex, and a summary. It no longer depends on the database. `to_arrow()`,
+/// `to_pandas()`, `to_polars()` and `to_dict()` give the values. A value is missing where there is none, such as a way to
+/// the vertex.
+///
+/// >>> found = db.analyze.wcc()
+/// >>> found.summary
+/// {'components': 1}
+#[pyclass(frozen, module = "mangrovedb")]
+pub struct Analysis {
+    name: String,
+    values: RecordBatch,
+    summary: Py<PyDict>,
+}
+
+#[pymethods]
+impl Analysis {
+    /// What the algorithm says about the whole graph, by name.
+    ///
+    /// >>> db.analyze.triangles(directed=False).summary
+    /// {'triangles': 0}
+    #[getter]
+    fn summary(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        Ok(self.summary.bind(py).copy()?.unbind())
+    }
+
+    /// Returns the values as a `pyarrow.Table` with the columns `id` and `value`. Needs pyarrow.
+    ///
+    /// >>> db.analyze.bfs(source="AUS").to_arrow().column_names
+    /// ['id', 'value']
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        convert_with(slf, "to_arrow")
+    }
+
+    /// Returns the values as a `pandas.DataFrame`. Needs pandas and pyarrow.
+    ///
+    /// >>> db.analyze.pagerank().to_pandas().nlargest(1, "value")["id"].tolist()
+    /// ['AUS']
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::to_arrow(slf)?.call_method0("to_pandas")
+    }
+
+    /// Returns the values as a `polars.DataFrame`. Needs polars.
+    ///
+    /// >>> db.analyze.lcc().to_polars().shape
+    /// (5, 2)
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        convert_with(slf, "to_polars")
+    }
+
+    /// Returns the values as a dict by id.
+    ///
+    /// >>> db.analyze.bfs(source="AUS").to_dict()["WLG"]
+    /// 2
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        for row in 0..self.values.num_rows() {
+            out.set_item(cell(py, &self.values, 0, row)?, cell(py, &self.values, 1, row)?)?;
+        }
+        Ok(out)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // The interface lets a producer leave the wish aside.
+        arrow::capsule(py, self.values.clone())
+    }
+
+    fn __len__(&self) -> usize {
+        self.values.num_rows()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let rows = self.values.num_rows();
+        let mut text = format!("{}: {rows} {}", self.name, if rows == 1 { "vertex" } else { "vertices" });
+        for (name, value) in self.summary.bind(py) {
+            text += &format!(", {} {}", name.str()?, value.str()?);
+        }
+        for row in 0..rows.min(ROWS_SHOWN) {
+            let (id, value) = (cell(py, &self.values, 0, row)?, cell(py, &self.values, 1, row)?);
+            text += &format!("\n{}  {}", id.repr()?, value.repr()?);
+        }
+        Ok(if rows > ROWS_SHOWN { text + "\n…" } else { text })
+    }
+}
+
+fn convert_with<'py>(found: &Bound<'py, Analysis>, function: &str) -> PyResult<Bound<'py, PyAny>> {
+    found.py().import("mangrovedb._convert")?.call_method1(function, (found,))
+}
+
+fn cell<'py>(py: Python<'py>, values: &RecordBatch, column: usize, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    let array = values.column(column);
+    match array.is_null(row) {
+        true => Ok(py.None().into_bound(py)),
+        false => convert::plain(py, &mangrove::graph::column::value_at(array, row)),
+    }
+}
+
+/// Runs an algorithm for `mangrovedb.analyze`, which documents the arguments.
+#[pyfunction]
+#[pyo3(signature = (db, name, options, *, vertices, edges, weight, directed, write, threads, memory_mb, timeout, progress))]
+#[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+pub fn analyze(
+    py: Python<'_>,
+    db: &Database,
+    name: &str,
+    options: &Bound<'_, PyDict>,
+    vertices: Option<&Bound<'_, PyAny>>,
+    edges: Option<&Bound<'_, PyAny>>,
+    weight: Option<String>,
+    directed: bool,
+    write: Option<String>,
+    threads: Option<usize>,
+    memory_mb: Option<f64>,
+    timeout: Option<f64>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Analysis> {
+    let inner = db.handle()?;
+    let wanted = AnalyzeOptions {
+        vertices: vertices.map(|names| labels("vertices", names)).transpose()?,
+        edges: edges.map(|names| labels("edges", names)).transpose()?,
+        weight,
+        directed,
+        write,
+        threads: threads.unwrap_or(0),
+        memory_bytes: memory_mb.map(|megabytes| (megabytes.max(0.0) * f64::from(1 << 20)) as u64),
+        timeout: query::seconds("timeout", timeout)?,
+        cancel: interrupt::token(),
+    };
+    let mut arguments = Parameters::new();
+    for (name, value) in options {
+        arguments.insert(name.extract()?, parameters::value(&value)?);
+    }
+    let line = progress::receiver(py, progress, "Stages")?;
+    let callback = line.as_ref().map(|line| line.clone().unbind());
+    let mut show = |stage: Stage| {
+        let Some(callback) = &callback else { return };
+        if !interrupt::called(|py| callback.call1(py, (stage.name, stage.done, stage.of))) {
+            wanted.cancel.cancel();
+        }
+    };
+    let outcome = py.detach(|| inner.analyze(name, &arguments, &wanted, &mut show));
+    progress::close(line)?;
+    let found = raised(outcome)?;
+    let summary = PyDict::new(py);
+    for (name, value) in &found.summary {
+        summary.set_item(name, convert::plain(py, value)?)?;
+    }
+    Ok(Analysis { name: name.to_owned(), values: found.values, summary: summary.unbind() })
+}
+
+/// The name of a label, or several.
+fn labels(argument: &str, names: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    match names.extract::<String>() {
+        Ok(name) => Ok(vec![name]),
+        Err(_) => names.extract().map_err(|_| PyTypeError::new_err(format!("{argument} is a label or a list of labels"))),
+    }
+}
+
+impl Raise for AnalyzeError {
+    fn raise(self) -> PyErr {
+        let message = self.to_string();
+        match self {
+            error if error.is_late() => TimeoutError::new_err(format!("{message}; nothing was written")),
+            error if error.is_of_memory() => {
+                MemoryLimitError::new_err(message.replace("or allow more", "or allow more with memory_mb"))
+            }
+            AnalyzeError::Graph(error) | AnalyzeError::Analytics(AnalyticsError::Graph(error)) => error.raise(),
+            AnalyzeError::Bug(bug) => bug.raise(),
+            AnalyzeError::Analytics(_) | AnalyzeError::Invalid(_) => QueryError::new_err(message),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+"""Algorithms on whole graphs: the same answers as NetworkX, from every form of a graph and on any number of threads."""
+
+import math
+import random
+
+import networkx as nx
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import mangrovedb as mg
+
+KINDS = [True, False]
+
+
+def random_edges(seed, vertices=60, edges=220):
+    """Ends and weights, with loops and parallel edges, and vertices that no edge reaches."""
+    rng = random.Random(seed)
+    return [(rng.randrange(vertices), rng.randrange(vertices) // 2, rng.randrange(1, 40) / 4) for _ in range(edges)]
+
+
+def skewed_edges(seed, vertices=3_000, edges=20_000):
+    rng = np.random.default_rng(seed)
+    ends = (vertices * rng.random((edges, 2)) ** 3).astype(int)
+    return [(int(source), int(target), float(weight)) for (source, target), weight in zip(ends, rng.integers(1, 50, edges) / 8)]
+
+
+def graph_of(path, edges, vertices):
+    db = mg.open(path)
+    with db.ingest() as w:
+        w.add_vertices("v", [{"~id": vertex} for vertex in range(vertices)])
+        w.add_edges("e", edges, columns=["from", "to", "weight"])
+    return db
+
+
+def forms(tmp_path, edges, vertices):
+    """The same graph as written, compressed, changed since, and in open files."""
+    db = graph_of(tmp_path / "db", edges[: len(edges) // 2], vertices)
+    db.compact()
+    with db.ingest() as w:
+        w.add_edges("e", edges[len(edges) // 2 :], columns=["from", "to", "weight"])
+    yield "mixed", db
+    db.compact()
+    yield "compressed", db
+    db.export(tmp_path / "lake", "graphar")
+    yield "lake", mg.open_lake(tmp_path / "lake/lake.graph.yml")
+    yield "as written", graph_of(tmp_path / "other", edges, vertices)
+
+
+def networkx_of(edges, vertices, directed, multi=True):
+    kind = {(True, True): nx.MultiDiGraph, (True, False): nx.DiGraph, (False, True): nx.MultiGraph, (False, False): nx.Graph}
+    graph = kind[directed, multi]()
+    graph.add_nodes_from(range(vertices))
+    graph.add_weighted_edges_from(edges)
+    return graph
+
+
+def close(found, expected):
+    assert found.keys() == expected.keys()
+    for vertex, right in expected.items():
+        assert math.isclose(found[vertex], right, rel_tol=1e-6, abs_tol=1e-9), vertex
+
+
+def communities(values):
+    groups = {}
+    for vertex, value in values.items():
+        groups.setdefault(value, set()).add(vertex)
+    return sorted(map(sorted, groups.values()))
+
+
+@pytest.mark.parametrize("directed", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_paths_are_those_of_networkx(tmp_path, seed, directed):
+    edges = random_edges(seed)
+    db, graph = graph_of(tmp_path / "db", edges, 60), networkx_of(edges, 60, directed)
+    for source in (edges[0][0], 59):
+        depths = nx.single_source_shortest_path_length(graph, source)
+        assert db.analyze.bfs(source, directed=directed).to_dict() == {vertex: depths.get(vertex) for vertex in range(60)}
+        lengths = nx.single_source_dijkstra_path_length(graph, source)
+        for delta in (None, 0.3, 100.0):
+            found = db.analyze.sssp(source, weight="weight", delta=delta, directed=directed)
+            assert found.to_dict() == {vertex: lengths.get(vertex) for vertex in range(60)}
+            assert found.summary == {"reached": len(lengths)}
+
+
+@pytest.mark.parametrize("directed", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_ranks_are_those_of_networkx(tmp_path, seed, directed):
+    # In networkx a loop of an undirected graph counts once, here from both ends.
+    edges = [edge for edge in random_edges(seed) if edge[0] != edge[1]]
+    db, graph = graph_of(tmp_path / "db", edges, 60), networkx_of(edges, 60, directed)
+    for weight in (None, "weight"):
+        ranks = nx.pagerank(graph, alpha=0.7, tol=1e-12, max_iter=500, weight=weight)
+        found = db.analyze.pagerank(damping=0.7, tolerance=1e-13, weight=weight, directed=directed)
+        assert found.summary["converged"] and found.summary["iterations"] <= 100
+        close(found.to_dict(), ranks)
+        assert math.isclose(sum(found.to_dict().values()), 1.0)
+    preferred = {3: 1.0, 5: 3.0}
+    personal = nx.pagerank(graph, alpha=0.7, tol=1e-12, max_iter=500, weight=None, personalization=preferred)
+    close(db.analyze.pagerank(damping=0.7, tolerance=1e-13, directed=directed, personalization=preferred).to_dict(), personal)
+
+
+@pytest.mark.parametrize("directed", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_components_and_triangles_are_those_of_networkx(tmp_path, seed, directed):
+    edges = random_edges(seed, edges=90 if seed else 300)
+    db, graph = graph_of(tmp_path / "db", edges, 60), networkx_of(edges, 60, directed, multi=False)
+    found = db.analyze.wcc(directed=directed)
+    components = list(nx.weakly_connected_components(graph) if directed else nx.connected_components(graph))
+    assert communities(found.to_dict()) == sorted(map(sorted, components))
+    assert all(value == min(group) for group in components for value in [found.to_dict()[next(iter(group))]])
+    assert found.summary == {"components": len(components)}
+    simple = networkx_of([edge for edge in edges if edge[0] != edge[1]], 60, directed, multi=False)
+    triangles = nx.triangles(nx.Graph(simple))
+    assert db.analyze.triangles(directed=directed).to_dict() == triangles
+    coefficients = {}
+    for vertex in simple:
+        around = set(simple.successors(vertex)) | set(simple.predecessors(vertex)) if directed else set(simple[vertex])
+        linked = sum(simple.has_edge(a, b) for a in around for b in around if a != b)
+        coefficients[vertex] = linked / (len(around) * (len(around) - 1)) if len(around) > 1 else 0.0
+    close(db.analyze.lcc(directed=directed).to_dict(), coefficients)
+
+
+@pytest.mark.parametrize("directed", KINDS)
+def test_labels_spread_as_they_should(tmp_path, directed):
+    edges = random_edges(7)
+    db = graph_of(tmp_path / "db", edges, 60)
+    labels = {vertex: vertex for vertex in range(60)}
+    for iterations in range(1, 5):
+        around = {vertex: [] for vertex in range(60)}
+        for source, target, _ in edges:
+            around[source].append(labels[target])
+            around[target].append(labels[source])
+        labels = {vertex: min((-near.count(label), label) for label in near)[1] if near else labels[vertex] for vertex, near in around.items()}
+        assert db.analyze.cdlp(iterations=iterations, directed=directed).to_dict() == labels
+
+
+def questions(db, **common):
+    yield db.analyze.pagerank(iterations=12, **common)
+    yield db.analyze.bfs(1, **common)
+    yield db.analyze.sssp(1, weight="weight", **common)
+    yield db.analyze.wcc(**common)
+    yield db.analyze.triangles(**common)
+    yield db.analyze.lcc(**common)
+    yield db.analyze.cdlp(iterations=4, **common)
+
+
+@pytest.mark.parametrize("directed", KINDS)
+def test_every_form_of_a_graph_gives_the_same_on_any_number_of_threads(tmp_path, directed):
+    edges = skewed_edges(3)
+    expected = None
+    for form, db in forms(tmp_path, edges, 3_000):
+        for threads in (1, 2, 5):
+            found = [(one.to_dict(), one.summary) for one in questions(db, directed=directed, threads=threads)]
+            expected = expected or found
+            assert found == expected, (form, threads)
+
+
+def test_labels_choose_a_part_of_the_graph(db):
+    routes = db.analyze.wcc(vertices="airport")
+    assert routes.summary == {"components": 1} and len(routes) == 4
+    assert db.analyze.bfs("AUS", edges=["in"]).to_dict() == {"AUS": 0, "DFW": None, "LHR": None, "WLG": None, "US": 1}
+    assert db.analyze.wcc(vertices=["airport", "country"], edges="in").summary == {"components": 4}
+    with pytest.raises(mg.QueryError, match="there is no vertex label `airprt`; did you mean `airport`?"):
+        db.analyze.wcc(vertices="airprt")
+    with pytest.raises(mg.QueryError, match="there is no edge label `airport`"):
+        db.analyze.wcc(edges="airport")
+    with pytest.raises(mg.QueryError, match="the source is not among the chosen vertices"):
+        db.analyze.bfs("US", vertices="airport")
+
+
+def test_values_are_written_in_one_transaction(db):
+    db.analyze.bfs("DFW", write="depth")
+    assert db.query("g.V().order().by(id).values('depth')").to_list() == [1, 0, 2, 2, 1]
+    # WLG and the others cannot be reached from the country: they lose what they had.
+    db.analyze.bfs("US", write="depth")
+    assert db.query("g.V().has('depth').valueMap('depth')").to_list() == [{"depth": [0]}]
+    db.analyze.wcc(write="component")
+    assert db.query("g.V().groupCount().by('component')").one() == {"AUS": 5}
+    db.declare_property("airport", "name", "string")
+    with pytest.raises(mg.StorageError, match="airport.name is declared string and cannot hold"):
+        db.analyze.bfs("AUS", write="name")
+    assert db.query("g.V().has('name').count()").one() == 1, "nothing was written"
+    assert db.check() == []
+
+
+def test_a_reader_analyses_and_does_not_write(db, tmp_path):
+    reader = mg.open(tmp_path / "air.mg", read_only=True)
+    assert reader.analyze.wcc().summary == {"components": 1}
+    with pytest.raises(mg.StorageError, match="read-only"):
+        reader.analyze.wcc(write="component")
+
+
+def test_ids_may_be_unique_within_labels_only(tmp_path):
+    db = mg.open(tmp_path / "db", id_space="label")
+    with db.ingest() as w:
+        w.add_vertices("a", [{"~id": 1}, {"~id": 2}])
+        w.add_vertices("b", [{"~id": 1}])
+    db.query("g.V('a/1').addE('to').to(__.V('b/1'))")
+    assert db.analyze.bfs("a/1").to_dict() == {"a/1": 0, "a/2": None, "b/1": 1}
+    assert db.analyze.wcc().to_dict() == {"a/1": "a/1", "a/2": "a/2", "b/1": "a/1"}
+
+
+def test_what_makes_no_sense_is_refused(db):
+    with pytest.raises(mg.QueryError, match="no vertex has the id AUZ"):
+        db.analyze.bfs("AUZ")
+    with pytest.raises(mg.QueryError, match="damping is 1.5; it must be from 0 to 1"):
+        db.analyze.pagerank(damping=1.5)
+    with pytest.raises(mg.QueryError, match="iterations or tolerance, not both"):
+        db.analyze.pagerank(iterations=3, tolerance=0.1)
+    with pytest.raises(mg.QueryError, match="`iterations` is -1; it must be a whole number, 0 or more"):
+        db.analyze.cdlp(iterations=-1)
+    with pytest.raises(mg.QueryError, match="there is no property key `dst`; did you mean `dist`?"):
+        db.analyze.sssp("AUS", weight="dst")
+    with pytest.raises(mg.QueryError, match="delta is 0; it must be greater than 0"):
+        db.analyze.sssp("AUS", delta=0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'wieght'"):
+        db.analyze.wcc(wieght="dist")
+    with pytest.raises(TypeError, match="vertices is a label or a list of labels"):
+        db.analyze.wcc(vertices=3)
+    with pytest.raises(mg.QueryError, match="all preferences are 0"):
+        db.analyze.pagerank(personalization={"AUS": 0})
+    with pytest.raises(mg.MemoryLimitError, match="it needs about 1 MB of memory, and 0 MB are allowed.* memory_mb"):
+        db.analyze.wcc(memory_mb=0)
+
+
+def test_weights_that_make_no_sense_are_refused(tmp_path):
+    for weight, message in ((-1.0, "an edge has the weight -1; shortest paths need 0 or more"), (math.nan, "the weight of an edge is NaN")):
+        db = graph_of(tmp_path / f"db{weight}", [(0, 1, weight)], 2)
+        with pytest.raises(mg.QueryError, match=message):
+            db.analyze.sssp(0, weight="weight")
+    with pytest.raises(mg.QueryError, match="PageRank needs weights that are finite and not negative"):
+        graph_of(tmp_path / "negative", [(0, 1, -1.0)], 2).analyze.pagerank(weight="weight")
+    db = mg.open(tmp_path / "text")
+    db.query("g.addV('v').property(id, 0).as('a').addE('e').from('a').to('a').property('weight', 'far')")
+    with pytest.raises(mg.QueryError, match="the weight of an edge is `far`, which is no number"):
+        db.analyze.sssp(0, weight="weight")
+
+
+def test_an_empty_graph_has_no_values(empty):
+    for found in (empty.analyze.pagerank(), empty.analyze.wcc(), empty.analyze.lcc(), empty.analyze.cdlp()):
+        assert len(found) == 0 and found.to_dict() == {}
+
+
+def test_work_can_be_stopped_and_watched(tmp_path):
+    db = graph_of(tmp_path / "db", skewed_edges(1), 3_000)
+    seen = []
+    with pytest.raises(mg.TimeoutError, match="nothing was written"):
+        db.analyze.pagerank(iterations=10_000_000, timeout=0.3, progress=lambda *stage: seen.append(stage), write="rank")
+    assert ("iterations", 10_000_000) in {(name, of) for name, _, of in seen}
+    assert db.query("g.V().has('rank').count()").one() == 0
+
+    def stop(*_):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        db.analyze.pagerank(iterations=10_000_000, progress=stop)
+
+
+def test_the_values_go_to_other_libraries(db):
+    found = db.analyze.pagerank()
+    table = found.to_arrow()
+    assert table.schema == pa.schema([("id", pa.string()), ("value", pa.float64())])
+    assert found.to_pandas()["value"].sum() == pytest.approx(1.0)
+    assert found.to_polars().shape == (5, 2)
+    assert repr(found).startswith("pagerank: 5 vertices, iterations ")
+    assert "pagerank" in repr(db.analyze)
