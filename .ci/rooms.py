@@ -42,8 +42,9 @@ FLOORS = {
         "group init list math merge set side_effect text tree",
         "closing partial semi_join",
     ],
-    "crates/analytics/src": ["error", "run", "project", "algorithm", "algorithms", "registry", "lib"],
+    "crates/analytics/src": ["error", "run", "project", "engine", "algorithm", "algorithms", "registry", "lib"],
     "crates/analytics/src/project": ["adjacent order"],
+    "crates/analytics/src/engine": ["placement transport value", "partition program", "steps"],
     "crates/analytics/src/algorithms": ["bits links", "bfs cdlp pagerank triangles wcc", "sssp"],
     "crates/store/hot/src": [
         "options system",

@@ -392,6 +392,7 @@ def analyze(
     directed: bool,
     write: str | None,
     threads: int | None,
+    partitions: int | None,
     memory_mb: float | None,
     timeout: float | None,
     progress: Any,

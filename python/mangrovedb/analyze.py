@@ -13,6 +13,8 @@ class Analyze:
     directed    whether edges lead one way only; with False, each can be followed both ways
     write       a property of vertices to write the values to, in one transaction. A vertex without a value loses an older one
     threads     how many threads work; without it, one for each core
+    partitions  runs the algorithm as a vertex program over so many partitions, as on many machines. The summary then also says how
+                many values and bytes crossed between them
     memory_mb   the most memory; without it, what the machine has left. Too little is an error before the work begins
     timeout     seconds after which the work stops, and nothing is written
     progress    a callable that gets (stage, done, of); True or False for a line on the terminal or none
@@ -43,6 +45,7 @@ class Analyze:
         directed=True,
         write=None,
         threads=None,
+        partitions=None,
         memory_mb=None,
         timeout=None,
         progress=None,
@@ -58,6 +61,7 @@ class Analyze:
             directed=directed,
             write=write,
             threads=threads,
+            partitions=partitions,
             memory_mb=memory_mb,
             timeout=timeout,
             progress=progress,

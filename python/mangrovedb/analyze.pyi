@@ -13,6 +13,7 @@ class _Common(TypedDict, total=False):
     directed: bool
     write: str | None
     threads: int | None
+    partitions: int | None
     memory_mb: float | None
     timeout: float | None
     progress: Callable[[str, int, int], object] | bool | None

@@ -117,7 +117,7 @@ fn cell<'py>(py: Python<'py>, values: &RecordBatch, column: usize, row: usize) -
 
 /// Runs an algorithm for `mangrovedb.analyze`, which documents the arguments.
 #[pyfunction]
-#[pyo3(signature = (db, name, options, *, vertices, edges, weight, directed, write, threads, memory_mb, timeout, progress))]
+#[pyo3(signature = (db, name, options, *, vertices, edges, weight, directed, write, threads, partitions, memory_mb, timeout, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub fn analyze(
     py: Python<'_>,
@@ -130,6 +130,7 @@ pub fn analyze(
     directed: bool,
     write: Option<String>,
     threads: Option<usize>,
+    partitions: Option<u32>,
     memory_mb: Option<f64>,
     timeout: Option<f64>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -142,6 +143,7 @@ pub fn analyze(
         directed,
         write,
         threads: threads.unwrap_or(0),
+        partitions,
         memory_bytes: memory_mb.map(|megabytes| (megabytes.max(0.0) * f64::from(1 << 20)) as u64),
         timeout: query::seconds("timeout", timeout)?,
         cancel: interrupt::token(),

@@ -156,6 +156,50 @@ def test_every_form_of_a_graph_gives_the_same_on_any_number_of_threads(tmp_path,
             assert found == expected, (form, threads)
 
 
+@pytest.mark.parametrize("directed", KINDS)
+def test_vertex_programs_give_the_same_over_any_number_of_partitions(tmp_path, directed):
+    db = graph_of(tmp_path / "db", skewed_edges(5), 3_000)
+    asked = [
+        lambda **more: db.analyze.pagerank(iterations=12, directed=directed, **more),
+        lambda **more: db.analyze.pagerank(weight="weight", personalization={1: 2, 7: 1}, directed=directed, **more),
+        lambda **more: db.analyze.bfs(1, directed=directed, **more),
+        lambda **more: db.analyze.sssp(1, weight="weight", directed=directed, **more),
+        lambda **more: db.analyze.wcc(directed=directed, **more),
+        lambda **more: db.analyze.triangles(directed=directed, **more),
+        lambda **more: db.analyze.cdlp(iterations=4, directed=directed, **more),
+    ]
+    for ask in asked:
+        kernel = ask()
+        for partitions in (1, 2, 7):
+            program = ask(partitions=partitions)
+            summary = program.summary
+            assert (summary.pop("bytes_sent") > 0) == (summary.pop("values_sent") > 0) == (partitions > 1)
+            assert summary.pop("steps") > 0
+            if "iterations" in summary:
+                close(program.to_dict(), kernel.to_dict())
+            else:
+                assert program.to_dict() == kernel.to_dict()
+            assert summary.items() <= kernel.summary.items()
+
+
+def test_each_value_crosses_once_to_each_partition_that_reads_it(tmp_path):
+    edges = random_edges(3)
+    db = graph_of(tmp_path / "db", edges, 60)
+    # With about a partition for each vertex, a value crosses once for each other reader: before the first step, and when it changes.
+    readers = len({(source, target) for source, target, _ in edges if source != target})
+    alone = db.analyze.pagerank(iterations=1, partitions=4096).summary
+    assert readers * 0.97 * 2 <= alone["values_sent"] <= readers * 2
+    assert alone["values_sent"] * 8 < alone["bytes_sent"] <= alone["values_sent"] * 9
+    assert db.analyze.bfs(edges[0][0], partitions=4096).summary["values_sent"] < 2 * readers
+
+
+def test_what_is_no_vertex_program_says_so(db):
+    with pytest.raises(mg.QueryError, match="lcc is no vertex program: leave `partitions` out"):
+        db.analyze.lcc(partitions=2)
+    with pytest.raises(mg.QueryError, match="`partitions` must be from 1 to 4096"):
+        db.analyze.wcc(partitions=0)
+
+
 def test_labels_choose_a_part_of_the_graph(db):
     routes = db.analyze.wcc(vertices="airport")
     assert routes.summary == {"components": 1} and len(routes) == 4

@@ -2,6 +2,7 @@
 
 use mangrove_graph::Value;
 
+use crate::engine::{Placement, Sent};
 use crate::error::Result;
 use crate::project::{Needs, Projection};
 use crate::run::Run;
@@ -13,6 +14,16 @@ pub trait Algorithm: Send + Sync {
 
     /// Runs on the threads of the current pool.
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome>;
+
+    /// What it reads as a vertex program: edges from those that a vertex reads.
+    fn needs_divided(&self) -> Needs {
+        Needs { incoming: true, outgoing: false, ..self.needs() }
+    }
+
+    /// Runs as a vertex program over partitions, with the same outcome; `None` if it is none.
+    fn run_divided(&self, _graph: &Projection, _placement: Placement, _run: &Run) -> Result<Option<Outcome>> {
+        Ok(None)
+    }
 }
 
 /// What an algorithm found.
@@ -22,6 +33,15 @@ pub struct Outcome {
     pub values: Values,
     /// What it says about the whole graph, in order.
     pub summary: Vec<(&'static str, Value)>,
+}
+
+impl Outcome {
+    /// What a vertex program came to, and what crossed between its partitions.
+    pub fn of_program(values: Values, mut summary: Vec<(&'static str, Value)>, steps: u64, sent: Sent) -> Self {
+        let count = |count: u64| Value::Int64(count as i64);
+        summary.extend([("steps", count(steps)), ("values_sent", count(sent.values)), ("bytes_sent", count(sent.bytes))]);
+        Self { values, summary }
+    }
 }
 
 /// One value for each vertex.

@@ -10,6 +10,7 @@
 
 mod algorithm;
 pub mod algorithms;
+pub mod engine;
 mod error;
 mod project;
 pub mod registry;

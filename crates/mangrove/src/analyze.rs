@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, Field, Schema as ArrowSchema};
+use mangrove_analytics::engine::Placement;
 use mangrove_analytics::{
     About, AnalyticsError, Argument, NONE, OptionKind, Outcome, Projection, Reading, Selection, Stage, Values, registry,
     watched,
@@ -25,6 +26,9 @@ use crate::{Database, arrow};
 /// Vertices whose ids are read, or whose values are written, at a time.
 const BATCH: u64 = 8192;
 
+/// The most partitions of one process.
+const PARTITIONS_MAX: u32 = 4096;
+
 /// Which part of the graph to analyse, and how.
 #[derive(Clone, Debug)]
 pub struct AnalyzeOptions {
@@ -40,6 +44,8 @@ pub struct AnalyzeOptions {
     pub write: Option<String>,
     /// 0 means one for each core.
     pub threads: usize,
+    /// Run as a vertex program over so many partitions, as on many machines, and count what crosses between them.
+    pub partitions: Option<u32>,
     /// The most memory that it may take; `None` for what the machine has left.
     pub memory_bytes: Option<u64>,
     pub timeout: Option<Duration>,
@@ -55,6 +61,7 @@ impl Default for AnalyzeOptions {
             directed: true,
             write: None,
             threads: 0,
+            partitions: None,
             memory_bytes: None,
             timeout: None,
             cancel: CancelToken::default(),
@@ -202,6 +209,7 @@ struct Analyzed<'a> {
     about: &'static About,
     arguments: Vec<(&'a str, Argument)>,
     selection: Selection,
+    placement: Option<Placement>,
     threads: usize,
     bytes_max: u64,
 }
@@ -215,6 +223,9 @@ struct Written {
 
 impl<'a> Analyzed<'a> {
     fn new(view: &'a dyn BackendView, name: &str, given: &'a Parameters, options: &AnalyzeOptions) -> Result<Self> {
+        if options.partitions.is_some_and(|partitions| !(1..=PARTITIONS_MAX).contains(&partitions)) {
+            return Err(AnalyzeError::Invalid(format!("`partitions` must be from 1 to {PARTITIONS_MAX}")));
+        }
         let names = registry::ALGORITHMS.iter().map(|about| about.name);
         let about = registry::about(name).ok_or_else(|| unknown("algorithm", name, names))?;
         let schema = view.schema();
@@ -247,6 +258,7 @@ impl<'a> Analyzed<'a> {
             about,
             arguments: given.iter().map(argument).collect::<Result<_>>()?,
             selection,
+            placement: options.partitions.map(Placement::Hashed),
             threads: if options.threads == 0 { cores } else { options.threads },
             bytes_max: options.memory_bytes.or_else(available_memory).unwrap_or(u64::MAX),
         })
@@ -257,12 +269,20 @@ impl<'a> Analyzed<'a> {
         let shown = Mutex::new(Stage::default());
         let tell = |stage: Stage| *shown.lock().unwrap_or_else(PoisonError::into_inner) = stage;
         let reading = Reading { threads: self.threads, bytes_max: self.bytes_max, show: &tell };
+        let needs = if self.placement.is_some() { algorithm.needs_divided() } else { algorithm.needs() };
         let started = Instant::now();
-        let projection = Projection::new(self.view, &self.selection, algorithm.needs(), &reading)?;
+        let projection = Projection::new(self.view, &self.selection, needs, &reading)?;
         let seconds = started.elapsed().as_secs_f64();
         tracing::info!(vertices = projection.vertices(), bytes = projection.bytes(), seconds, "projected");
         show(*shown.lock().unwrap_or_else(PoisonError::into_inner));
-        let outcome = watched(self.threads, limits, show, |run| algorithm.run(&projection, run))?;
+        let placement = self.placement;
+        let outcome = watched(self.threads, limits, show, |run| match placement {
+            None => algorithm.run(&projection, run).map(Some),
+            Some(placement) => algorithm.run_divided(&projection, placement, run),
+        })?;
+        let outcome = outcome.ok_or_else(|| {
+            AnalyzeError::Invalid(format!("{} is no vertex program: leave `partitions` out", self.about.name))
+        })?;
         tracing::info!(algorithm = self.about.name, seconds = started.elapsed().as_secs_f64() - seconds, "analysed");
         let Outcome { values, summary } = outcome;
         let (id, ids) = ids(self.view, projection.numbering())?;

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::CHUNK;
 use super::bits::Bits;
 use crate::algorithm::{Algorithm, Outcome, Values};
+use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
 use crate::error::{AnalyticsError, Result};
 use crate::project::{NONE, Needs, Projection};
 use crate::run::Run;
@@ -35,12 +36,49 @@ impl Algorithm for Bfs {
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let sources = numbers(graph, &self.sources)?;
         let depths = depths(graph, &sources, run)?;
-        let reached = depths.iter().filter(|depth| **depth != NONE);
-        let summary = vec![
-            ("reached", Value::from(reached.clone().count() as i64)),
-            ("depth", Value::from(i64::from(reached.max().copied().unwrap_or(0)))),
-        ];
+        let summary = summary(&depths);
         Ok(Outcome { values: Values::Counts(depths), summary })
+    }
+
+    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
+        let program = Program { sources: numbers(graph, &self.sources)? };
+        let ran = engine::run(&program, graph.incoming(), &graph.out_degrees(), placement, &InMemory, run)?;
+        let summary = summary(&ran.values);
+        Ok(Some(Outcome::of_program(Values::Counts(ran.values), summary, ran.steps, ran.sent)))
+    }
+}
+
+fn summary(depths: &[u32]) -> Vec<(&'static str, Value)> {
+    let reached = depths.iter().filter(|depth| **depth != NONE);
+    let depth = reached.clone().max().copied().unwrap_or(0);
+    vec![("reached", Value::from(reached.count() as i64)), ("depth", Value::from(i64::from(depth)))]
+}
+
+/// The same as a vertex program: a vertex is reached one step after the first of its in-neighbours.
+struct Program {
+    sources: Vec<u32>,
+}
+
+impl VertexProgram for Program {
+    type Value = u32;
+
+    fn init(&self, vertex: Vertex, _vertices: usize) -> u32 {
+        if self.sources.contains(&vertex.number) { 0 } else { NONE }
+    }
+
+    fn compute(&self, _step: Step, _vertex: Vertex, own: &u32, around: Around<'_, u32>) -> u32 {
+        if *own != NONE {
+            return *own;
+        }
+        around.values().min().map_or(NONE, |depth| depth.saturating_add(1))
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::Updated
+    }
+
+    fn is_done(&self, step: Step) -> bool {
+        step.changed == 0
     }
 }
 

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::CHUNK;
 use crate::algorithm::{Algorithm, Outcome, Values};
+use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
 use crate::error::Result;
 use crate::project::{Needs, Projection};
 use crate::run::Run;
@@ -23,7 +24,6 @@ impl Algorithm for Cdlp {
     }
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
-        let vertices = graph.vertices();
         let mut labels = graph.id_order().to_vec();
         let mut next = labels.clone();
         let chunks = graph.incoming().chunks(CHUNK);
@@ -33,7 +33,7 @@ impl Algorithm for Cdlp {
             let parts: Vec<Vec<u32>> = chunks
                 .par_iter()
                 .map_init(Vec::new, |around, chunk| {
-                    chunk.clone().map(|vertex| most_frequent(graph, &labels, vertex, around)).collect()
+                    chunk.clone().map(|vertex| next_label(graph, &labels, vertex, around)).collect()
                 })
                 .collect();
             parts.iter().zip(&chunks).for_each(|(part, chunk)| next[chunk.clone()].copy_from_slice(part));
@@ -45,26 +45,72 @@ impl Algorithm for Cdlp {
             }
             std::mem::swap(&mut labels, &mut next);
         }
-        let mut with_id = vec![0u32; vertices];
-        graph.id_order().iter().enumerate().for_each(|(vertex, place)| with_id[*place as usize] = vertex as u32);
-        let values: Vec<u32> = labels.iter().map(|label| with_id[*label as usize]).collect();
-        labels.sort_unstable();
-        labels.dedup();
-        let summary =
-            vec![("communities", Value::from(labels.len() as i64)), ("iterations", Value::from(iterations as i64))];
-        Ok(Outcome { values: Values::Vertices(values), summary })
+        let summary = vec![("communities", communities(&labels)), ("iterations", Value::from(iterations as i64))];
+        Ok(Outcome { values: named(graph, &labels), summary })
+    }
+
+    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
+        let program = Program { ids: graph.id_order(), iterations: self.iterations };
+        let ran = engine::run(&program, &graph.around(), &vec![0.0; graph.vertices()], placement, &InMemory, run)?;
+        let summary = vec![("communities", communities(&ran.values))];
+        Ok(Some(Outcome::of_program(named(graph, &ran.values), summary, ran.steps, ran.sent)))
     }
 }
 
-/// The least of the labels that most neighbours of a vertex have; its own if it has none.
-fn most_frequent(graph: &Projection, labels: &[u32], vertex: usize, around: &mut Vec<u32>) -> u32 {
+/// The vertices whose ids are the labels.
+fn named(graph: &Projection, labels: &[u32]) -> Values {
+    let mut with_id = vec![0u32; graph.vertices()];
+    graph.id_order().iter().enumerate().for_each(|(vertex, place)| with_id[*place as usize] = vertex as u32);
+    Values::Vertices(labels.iter().map(|label| with_id[*label as usize]).collect())
+}
+
+fn communities(labels: &[u32]) -> Value {
+    let mut labels = labels.to_vec();
+    labels.sort_unstable();
+    labels.dedup();
+    Value::from(labels.len() as i64)
+}
+
+/// The same as a vertex program.
+struct Program<'g> {
+    ids: &'g [u32],
+    iterations: u64,
+}
+
+impl VertexProgram for Program<'_> {
+    type Value = u32;
+
+    fn init(&self, vertex: Vertex, _vertices: usize) -> u32 {
+        self.ids[vertex.number as usize]
+    }
+
+    fn compute(&self, _step: Step, _vertex: Vertex, own: &u32, around: Around<'_, u32>) -> u32 {
+        most_frequent(*own, &mut around.values().copied().collect())
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::All
+    }
+
+    fn is_done(&self, step: Step) -> bool {
+        step.number >= self.iterations || step.changed == 0
+    }
+}
+
+/// The label that a vertex takes next.
+fn next_label(graph: &Projection, labels: &[u32], vertex: usize, around: &mut Vec<u32>) -> u32 {
     around.clear();
     around.extend(graph.incoming().of(vertex).iter().map(|other| labels[*other as usize]));
     if graph.is_directed() {
         around.extend(graph.outgoing().of(vertex).iter().map(|other| labels[*other as usize]));
     }
+    most_frequent(labels[vertex], around)
+}
+
+/// The least of the labels that most neighbours have; the own label if there are none.
+fn most_frequent(own: u32, around: &mut Vec<u32>) -> u32 {
     around.sort_unstable();
-    let (mut best, mut most) = (labels[vertex], 0);
+    let (mut best, mut most) = (own, 0);
     for same in around.chunk_by(|a, b| a == b) {
         if same.len() > most {
             (best, most) = (same[0], same.len());

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::CHUNK;
 use crate::algorithm::{Algorithm, Outcome, Values};
+use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
 use crate::error::{AnalyticsError, Result};
 use crate::project::{Adjacent, Needs, Projection};
 use crate::run::Run;
@@ -33,35 +34,55 @@ pub enum Until {
 
 impl Algorithm for PageRank {
     fn needs(&self) -> Needs {
-        Needs { incoming: true, outgoing: true, ..Needs::default() }
+        Needs { incoming: true, ..Needs::default() }
     }
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
-        if !(0.0..=1.0).contains(&self.damping) {
-            return Err(AnalyticsError::invalid(format!("damping is {}; it must be from 0 to 1", self.damping)));
-        }
-        let (iterations_max, tolerance) = match self.until {
-            Until::Iterations(count) => (count, None),
-            Until::Tolerance(tolerance, most) => (most, Some(tolerance)),
-        };
+        let (iterations_max, enough) = self.bounds(graph)?;
         let mut ranks = Ranks::new(graph, self.damping, self.preference(graph)?)?;
         run.begin("iterations", iterations_max);
         let (mut iterations, mut change) = (0, f64::INFINITY);
-        let enough = tolerance.map(|tolerance| tolerance * graph.vertices() as f64);
-        while iterations < iterations_max && enough.is_none_or(|enough| change >= enough) {
+        while iterations < iterations_max && change >= enough {
             change = ranks.step();
             iterations += 1;
             run.advance(1)?;
         }
-        let mut summary = vec![("iterations", Value::from(iterations as i64))];
-        if let Some(enough) = enough {
-            summary.push(("converged", Value::from(change < enough || graph.vertices() == 0)));
-        }
-        Ok(Outcome { values: Values::Reals(ranks.current), summary })
+        Ok(Outcome { values: Values::Reals(ranks.current), summary: self.summary(iterations, change < enough) })
+    }
+
+    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
+        let (iterations_max, enough) = self.bounds(graph)?;
+        let out_degrees = divisors(graph)?;
+        let preference = self.preference(graph)?;
+        let program = Program { damping: self.damping, preference: &preference, iterations_max, enough };
+        let ran = engine::run(&program, graph.incoming(), &out_degrees, placement, &InMemory, run)?;
+        let ranks: Vec<f64> = ran.values.iter().zip(&out_degrees).map(|(given, out)| rank(*given, *out)).collect();
+        let summary = self.summary(ran.steps, ran.totals[1] < enough);
+        Ok(Some(Outcome::of_program(Values::Reals(ranks), summary, ran.steps, ran.sent)))
     }
 }
 
 impl PageRank {
+    /// The most iterations, and the change that is small enough to stop.
+    fn bounds(&self, graph: &Projection) -> Result<(u64, f64)> {
+        if !(0.0..=1.0).contains(&self.damping) {
+            return Err(AnalyticsError::invalid(format!("damping is {}; it must be from 0 to 1", self.damping)));
+        }
+        Ok(match self.until {
+            // No change is less than nothing.
+            Until::Iterations(count) => (count, 0.0),
+            Until::Tolerance(tolerance, most) => (most, tolerance * graph.vertices() as f64),
+        })
+    }
+
+    fn summary(&self, iterations: u64, converged: bool) -> Vec<(&'static str, Value)> {
+        let mut summary = vec![("iterations", Value::from(iterations as i64))];
+        if let Until::Tolerance(..) = self.until {
+            summary.push(("converged", Value::from(converged)));
+        }
+        summary
+    }
+
     /// The share of each vertex in what is given to the preferred ones; nothing if all have the same.
     fn preference(&self, graph: &Projection) -> Result<Vec<f64>> {
         if self.preferred.is_empty() {
@@ -85,12 +106,19 @@ impl PageRank {
     }
 }
 
+/// By what a rank is divided before it follows an edge: the number of outgoing edges, or the sum of their weights.
+fn divisors(graph: &Projection) -> Result<Vec<f64>> {
+    match graph.incoming().weights().iter().any(|weight| *weight < 0.0 || weight.is_infinite()) {
+        true => Err(AnalyticsError::invalid("PageRank needs weights that are finite and not negative")),
+        false => Ok(graph.out_degrees()),
+    }
+}
+
 struct Ranks<'g> {
     incoming: &'g Adjacent,
     damping: f64,
     preference: Vec<f64>,
     chunks: Vec<std::ops::Range<usize>>,
-    /// By what a rank is divided before it follows an edge: the number of outgoing edges, or the sum of their weights.
     divisors: Vec<f64>,
     current: Vec<f64>,
     /// What each vertex gives along each edge, for each unit of weight.
@@ -100,15 +128,7 @@ struct Ranks<'g> {
 impl<'g> Ranks<'g> {
     fn new(graph: &'g Projection, damping: f64, preference: Vec<f64>) -> Result<Self> {
         let (vertices, incoming) = (graph.vertices(), graph.incoming());
-        let outgoing = graph.outgoing();
-        if outgoing.weights().iter().any(|weight| *weight < 0.0 || weight.is_infinite()) {
-            return Err(AnalyticsError::invalid("PageRank needs weights that are finite and not negative"));
-        }
-        let divisor = |vertex: usize| match graph.has_weights() {
-            true => outgoing.weights_of(vertex).iter().sum(),
-            false => outgoing.degree(vertex) as f64,
-        };
-        let divisors: Vec<f64> = (0..vertices).into_par_iter().map(divisor).collect();
+        let divisors = divisors(graph)?;
         let current = match preference.is_empty() {
             true => vec![1.0 / vertices.max(1) as f64; vertices],
             false => preference.clone(),
@@ -179,4 +199,54 @@ fn split<'a, T>(mut all: &'a mut [T], ranges: &[std::ops::Range<usize>]) -> Vec<
         (range.clone(), part)
     };
     ranges.iter().map(part).collect()
+}
+
+/// The same as a vertex program. The value of a vertex is what it gives along each edge, or its rank if it has none.
+struct Program<'a> {
+    damping: f64,
+    preference: &'a [f64],
+    iterations_max: u64,
+    enough: f64,
+}
+
+fn rank(given: f64, out_degree: f64) -> f64 {
+    if out_degree > 0.0 { given * out_degree } else { given }
+}
+
+fn given(rank: f64, out_degree: f64) -> f64 {
+    if out_degree > 0.0 { rank / out_degree } else { rank }
+}
+
+impl Program<'_> {
+    fn share(&self, vertex: Vertex, vertices: usize) -> f64 {
+        self.preference.get(vertex.number as usize).copied().unwrap_or(1.0 / vertices as f64)
+    }
+}
+
+impl VertexProgram for Program<'_> {
+    type Value = f64;
+
+    fn init(&self, vertex: Vertex, vertices: usize) -> f64 {
+        given(self.share(vertex, vertices), vertex.out_degree)
+    }
+
+    fn compute(&self, step: Step, vertex: Vertex, _own: &f64, around: Around<'_, f64>) -> f64 {
+        let received: f64 = around.weighted().map(|(given, weight)| given * weight).sum();
+        let to_all = 1.0 - self.damping + self.damping * step.totals[0];
+        given(to_all * self.share(vertex, step.vertices) + self.damping * received, vertex.out_degree)
+    }
+
+    /// The ranks of those that have no edge to give along, and by how much ranks have changed.
+    fn contribute(&self, vertex: Vertex, old: &f64, new: &f64) -> [f64; 2] {
+        let (old, new) = (rank(*old, vertex.out_degree), rank(*new, vertex.out_degree));
+        [if vertex.out_degree > 0.0 { 0.0 } else { new }, (new - old).abs()]
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::All
+    }
+
+    fn is_done(&self, step: Step) -> bool {
+        step.number >= self.iterations_max || step.number > 0 && step.totals[1] < self.enough
+    }
 }

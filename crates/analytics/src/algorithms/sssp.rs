@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use super::bfs::numbers;
 use crate::algorithm::{Algorithm, Outcome, Values};
+use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
 use crate::error::{AnalyticsError, Result};
 use crate::project::{Adjacent, Needs, Projection};
 use crate::run::Run;
@@ -42,8 +43,57 @@ impl Algorithm for Sssp {
             None => suitable_delta(graph.outgoing()),
         };
         let lengths = lengths(graph, source, delta, run)?;
-        let reached = lengths.iter().filter(|length| length.is_finite()).count();
-        Ok(Outcome { values: Values::Reals(lengths), summary: vec![("reached", Value::from(reached as i64))] })
+        let summary = summary(&lengths);
+        Ok(Outcome { values: Values::Reals(lengths), summary })
+    }
+
+    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
+        let program = Program { source: numbers(graph, &[self.source])?[0] };
+        let incoming = graph.incoming();
+        check(incoming)?;
+        let ran = engine::run(&program, incoming, &graph.out_degrees(), placement, &InMemory, run)?;
+        let summary = summary(&ran.values);
+        Ok(Some(Outcome::of_program(Values::Reals(ran.values), summary, ran.steps, ran.sent)))
+    }
+}
+
+fn summary(lengths: &[f64]) -> Vec<(&'static str, Value)> {
+    let reached = lengths.iter().filter(|length| length.is_finite()).count();
+    vec![("reached", Value::from(reached as i64))]
+}
+
+/// A path does not get shorter by going on.
+fn check(edges: &Adjacent) -> Result<()> {
+    match edges.weights().par_iter().find_any(|weight| **weight < 0.0) {
+        Some(weight) => {
+            Err(AnalyticsError::invalid(format!("an edge has the weight {weight}; shortest paths need 0 or more")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The same as a vertex program: a path is as short as the shortest over an in-neighbour.
+struct Program {
+    source: u32,
+}
+
+impl VertexProgram for Program {
+    type Value = f64;
+
+    fn init(&self, vertex: Vertex, _vertices: usize) -> f64 {
+        if vertex.number == self.source { 0.0 } else { f64::INFINITY }
+    }
+
+    fn compute(&self, _step: Step, _vertex: Vertex, own: &f64, around: Around<'_, f64>) -> f64 {
+        around.weighted().map(|(length, weight)| length + weight).fold(*own, f64::min)
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::Updated
+    }
+
+    fn is_done(&self, step: Step) -> bool {
+        step.changed == 0
     }
 }
 
@@ -65,9 +115,7 @@ struct Search<'g> {
 /// The lengths of the shortest paths from a vertex; infinite if there is no way.
 pub fn lengths(graph: &Projection, source: u32, delta: f64, run: &Run) -> Result<Vec<f64>> {
     let outgoing = graph.outgoing();
-    if let Some(weight) = outgoing.weights().par_iter().find_any(|weight| **weight < 0.0) {
-        return Err(AnalyticsError::invalid(format!("an edge has the weight {weight}; shortest paths need 0 or more")));
-    }
+    check(outgoing)?;
     let infinite = f64::INFINITY.to_bits();
     let lengths: Vec<AtomicU64> = (0..graph.vertices()).map(|_| AtomicU64::new(infinite)).collect();
     lengths[source as usize].store(0, Ordering::Relaxed);

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::links::Links;
 use crate::algorithm::{Algorithm, Outcome, Values};
+use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
 use crate::error::Result;
 use crate::project::{Needs, Projection};
 use crate::run::Run;
@@ -30,8 +31,63 @@ impl Algorithm for Triangles {
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let found = count(&Links::new(graph), run, |_| 1)?;
-        let total = found.iter().sum::<u64>() / 3;
-        Ok(Outcome { values: Values::Totals(found), summary: vec![("triangles", Value::from(total as i64))] })
+        let summary = summary(&found);
+        Ok(Outcome { values: Values::Totals(found), summary })
+    }
+
+    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
+        let around = graph.around();
+        let ran = engine::run(&Program, &around, &vec![0.0; graph.vertices()], placement, &InMemory, run)?;
+        let found: Vec<u64> = ran.values.iter().map(|value| total(value)).collect();
+        let summary = summary(&found);
+        Ok(Some(Outcome::of_program(Values::Totals(found), summary, ran.steps, ran.sent)))
+    }
+}
+
+fn summary(found: &[u64]) -> Vec<(&'static str, Value)> {
+    let total = found.iter().sum::<u64>() / 3;
+    vec![("triangles", Value::from(total as i64))]
+}
+
+/// The same as a vertex program, whose values have any length: first a vertex's own number, then those of its neighbours, and at last
+/// the number of triangles in two parts.
+struct Program;
+
+const STEPS: u64 = 2;
+
+/// The number that two parts make.
+fn total(parts: &[u32]) -> u64 {
+    parts.iter().rev().fold(0, |total, part| total << 32 | u64::from(*part))
+}
+
+impl VertexProgram for Program {
+    type Value = Vec<u32>;
+
+    fn init(&self, vertex: Vertex, _vertices: usize) -> Vec<u32> {
+        vec![vertex.number]
+    }
+
+    fn compute(&self, step: Step, vertex: Vertex, own: &Vec<u32>, around: Around<'_, Vec<u32>>) -> Vec<u32> {
+        if step.number == 0 {
+            let mut others: Vec<u32> = around.values().flatten().copied().filter(|other| *other != vertex.number).collect();
+            others.sort_unstable();
+            others.dedup();
+            return others;
+        }
+        let mut triangles = 0u64;
+        for list in around.distinct().filter(|list| !std::ptr::eq(*list, own)) {
+            in_both(own, list, |_, _| triangles += 1);
+        }
+        // Each triangle is found from both of the other corners.
+        vec![(triangles / 2) as u32, (triangles / 2 >> 32) as u32]
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::All
+    }
+
+    fn is_done(&self, step: Step) -> bool {
+        step.number == STEPS
     }
 }
 

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use super::CHUNK;
 use crate::algorithm::{Algorithm, Outcome, Values};
+use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
 use crate::error::Result;
 use crate::project::{Adjacent, Needs, Projection};
 use crate::run::Run;
@@ -31,8 +32,43 @@ impl Algorithm for Wcc {
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let components = components(graph, run)?;
-        let count = components.par_iter().enumerate().filter(|(vertex, first)| *vertex == **first as usize).count();
-        Ok(Outcome { values: Values::Vertices(components), summary: vec![("components", Value::from(count as i64))] })
+        let summary = summary(&components);
+        Ok(Outcome { values: Values::Vertices(components), summary })
+    }
+
+    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
+        let around = graph.around();
+        let ran = engine::run(&Program, &around, &vec![0.0; graph.vertices()], placement, &InMemory, run)?;
+        let summary = summary(&ran.values);
+        Ok(Some(Outcome::of_program(Values::Vertices(ran.values), summary, ran.steps, ran.sent)))
+    }
+}
+
+fn summary(components: &[u32]) -> Vec<(&'static str, Value)> {
+    let count = components.par_iter().enumerate().filter(|(vertex, first)| *vertex == **first as usize).count();
+    vec![("components", Value::from(count as i64))]
+}
+
+/// The same as a vertex program: a vertex takes the least number that it sees.
+struct Program;
+
+impl VertexProgram for Program {
+    type Value = u32;
+
+    fn init(&self, vertex: Vertex, _vertices: usize) -> u32 {
+        vertex.number
+    }
+
+    fn compute(&self, _step: Step, _vertex: Vertex, own: &u32, around: Around<'_, u32>) -> u32 {
+        around.values().copied().fold(*own, u32::min)
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::Updated
+    }
+
+    fn is_done(&self, step: Step) -> bool {
+        step.changed == 0
     }
 }
 

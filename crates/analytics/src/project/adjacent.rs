@@ -110,6 +110,19 @@ impl Adjacent {
         }
     }
 
+    /// The lists of some vertices, in which others have other numbers.
+    pub fn part(&self, vertices: &[u32], renumbered: impl Fn(u32) -> u32) -> Self {
+        let mut part = Self { starts: Vec::with_capacity(vertices.len() + 1), ..Self::default() };
+        part.others.reserve(vertices.iter().map(|vertex| self.degree(*vertex as usize) as usize).sum());
+        part.starts.push(0);
+        for vertex in vertices {
+            part.others.extend(self.of(*vertex as usize).iter().map(|other| renumbered(*other)));
+            part.weights.extend(self.weights_of(*vertex as usize));
+            part.starts.push(part.others.len() as u64);
+        }
+        part
+    }
+
     /// The lists of another order: for each vertex those that have it in their list. O(vertices + edges).
     pub fn turned(&self) -> Self {
         let vertices = self.vertices();
@@ -131,6 +144,20 @@ impl Adjacent {
             }
         }
         turned
+    }
+
+    /// The lists of both orders together, sorted, without weights.
+    pub fn with_turned(&self) -> Self {
+        let turned = self.turned();
+        let mut all = Self { starts: vec![0], others: Vec::with_capacity(2 * self.others.len()), weights: Vec::new() };
+        for vertex in 0..self.vertices() {
+            let first = all.others.len();
+            all.others.extend(self.of(vertex));
+            all.others.extend(turned.of(vertex));
+            all.others[first..].sort_unstable();
+            all.starts.push(all.others.len() as u64);
+        }
+        all
     }
 
     fn range(&self, vertex: usize) -> Range<usize> {

@@ -8,6 +8,7 @@
 mod adjacent;
 mod order;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use mangrove_graph::{Direction, ElementKind, Filter, GraphView, KeyId, LabelId, Numbering, Scan};
@@ -135,6 +136,25 @@ impl Projection {
     /// If the algorithm did not say that it needs them.
     pub fn outgoing(&self) -> &Adjacent {
         self.outgoing.as_deref().expect("the algorithm needs outgoing edges")
+    }
+
+    /// For each vertex, the number of its outgoing edges, or the sum of their weights. It is counted from the incoming ones. O(E).
+    pub fn out_degrees(&self) -> Vec<f64> {
+        let incoming = self.incoming();
+        let mut degrees = vec![0.0; self.vertices()];
+        if !self.is_directed && !self.has_weights {
+            degrees.iter_mut().enumerate().for_each(|(vertex, degree)| *degree = incoming.degree(vertex) as f64);
+            return degrees;
+        }
+        for vertex in 0..self.vertices() {
+            incoming.weighted(vertex).for_each(|(other, weight)| degrees[other as usize] += weight);
+        }
+        degrees
+    }
+
+    /// The edges of each vertex by either end. It needs the incoming edges of a directed graph. O(E·log degree).
+    pub fn around(&self) -> Cow<'_, Adjacent> {
+        if self.is_directed { Cow::Owned(self.incoming().with_turned()) } else { Cow::Borrowed(self.incoming()) }
     }
 
     /// For each vertex, the place of its id among all ids in order.

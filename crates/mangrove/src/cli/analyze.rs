@@ -41,6 +41,9 @@ pub struct Analyze {
     /// Use this many threads; default: one for each core
     #[arg(long, value_name = "N")]
     threads: Option<std::num::NonZeroUsize>,
+    /// Run it as a vertex program over so many partitions, and count what crosses between them
+    #[arg(long, value_name = "N")]
+    partitions: Option<u32>,
     /// Refuse to begin if it needs more megabytes than this; default: what the machine has left
     #[arg(long, value_name = "MB")]
     memory: Option<u64>,
@@ -64,6 +67,7 @@ impl Analyze {
             directed: !self.undirected,
             write: self.write.clone(),
             threads: self.threads.map_or(0, Into::into),
+            partitions: self.partitions,
             memory_bytes: self.memory.map(|megabytes| megabytes.saturating_mul(1 << 20)),
             timeout: self.timeout,
             cancel: interrupt::token(),

@@ -1,0 +1,225 @@
+//! Runs a program step by step.
+
+use rayon::prelude::*;
+
+use super::partition::{Partition, divide};
+use super::placement::Placement;
+use super::program::{Around, Reads, Step, Vertex, VertexProgram};
+use super::transport::{Frame, Report, Transport};
+use super::value::{VertexValue, read_all, write_all};
+use crate::error::{AnalyticsError, Result};
+use crate::project::Adjacent;
+use crate::run::Run;
+
+/// Vertices whose values a thread turns at a time.
+const PART: usize = 4096;
+
+/// What a program came to.
+pub struct Ran<V> {
+    /// The value of each vertex, by its number.
+    pub values: Vec<V>,
+    pub steps: u64,
+    /// What vertices contributed after the last step.
+    pub totals: [f64; 2],
+    pub sent: Sent,
+}
+
+/// What crossed between partitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sent {
+    pub values: u64,
+    /// With what frames say about which values they hold; without the lists that are exchanged once before the first step.
+    pub bytes: u64,
+    pub frames: u64,
+}
+
+/// Runs a program over edges, which lead from those that are read to those that read. `out_degrees` has one entry for each vertex.
+pub fn run<P: VertexProgram>(
+    program: &P,
+    edges: &Adjacent,
+    out_degrees: &[f64],
+    placement: Placement,
+    transport: &dyn Transport,
+    run: &Run,
+) -> Result<Ran<P::Value>> {
+    let partitions = divide(edges, placement, transport)?;
+    let mut running = Running { program, out_degrees, vertices: edges.vertices(), sent: Sent::default(), transport };
+    let mut states: Vec<State<'_, P::Value>> = partitions.iter().map(|partition| running.begin(partition)).collect();
+    run.begin("steps", 0);
+    let step =
+        |number, report: Report| Step { number, vertices: edges.vertices(), changed: report.changed, totals: report.totals };
+    let mut next = step(0, running.publish(&mut states, true)?);
+    while !program.is_done(next) {
+        states.par_iter_mut().for_each(|state| running.compute(next, state));
+        next = step(next.number + 1, running.publish(&mut states, false)?);
+        run.advance(1)?;
+    }
+    Ok(Ran { values: collect(states, edges.vertices()), steps: next.number, totals: next.totals, sent: running.sent })
+}
+
+/// A partition at work.
+struct State<'p, V> {
+    partition: &'p Partition<'p>,
+    /// The value in each slot, as all read it.
+    values: Vec<V>,
+    /// What its own vertices have become in this step.
+    next: Vec<V>,
+    /// Whether the value in each slot has changed in the step before.
+    is_updated: Vec<bool>,
+}
+
+struct Running<'a, P> {
+    program: &'a P,
+    out_degrees: &'a [f64],
+    vertices: usize,
+    sent: Sent,
+    transport: &'a dyn Transport,
+}
+
+impl<P: VertexProgram> Running<'_, P> {
+    fn vertex(&self, number: u32) -> Vertex {
+        Vertex { number, out_degree: self.out_degrees[number as usize] }
+    }
+
+    fn begin<'p>(&self, partition: &'p Partition<'p>) -> State<'p, P::Value> {
+        let init = |number: &u32| self.program.init(self.vertex(*number), self.vertices);
+        let next: Vec<P::Value> = partition.numbers.par_iter().map(init).collect();
+        let mut values = next.clone();
+        // The slots of others hold anything until the first frames come, which bring all values.
+        if let Some(any) = next.first() {
+            values.resize(partition.slots(), any.clone());
+        }
+        State { partition, values, next, is_updated: vec![true; partition.slots()] }
+    }
+
+    /// Computes the new values of a partition.
+    fn compute(&self, step: Step, state: &mut State<'_, P::Value>) {
+        let State { partition, values, next, is_updated } = state;
+        let (mut rest, mut pieces) = (&mut next[..], Vec::with_capacity(partition.chunks.len()));
+        for chunk in &partition.chunks {
+            let (piece, others) = rest.split_at_mut(chunk.len());
+            pieces.push((chunk.clone(), piece));
+            rest = others;
+        }
+        let looks_at_updated = self.program.reads() == Reads::Updated;
+        pieces.into_par_iter().for_each(|(chunk, next)| {
+            for (vertex, next) in chunk.zip(next) {
+                let slots = partition.reads.of(vertex);
+                if looks_at_updated && !slots.iter().any(|slot| is_updated[*slot as usize]) {
+                    continue;
+                }
+                let around = Around { slots, weights: partition.reads.weights_of(vertex), values };
+                *next = self.program.compute(step, self.vertex(partition.numbers[vertex]), &values[vertex], around);
+            }
+        });
+    }
+
+    /// Makes the new values those that all read: in each partition, and in those that read them.
+    fn publish(&mut self, states: &mut [State<'_, P::Value>], is_first: bool) -> Result<Report> {
+        let publish = |(from, state): (usize, &mut State<'_, P::Value>)| {
+            let report = self.turn(state, is_first);
+            (report, state.frames(from as u32))
+        };
+        let done: Vec<(Report, (Vec<Frame>, u64))> = states.par_iter_mut().enumerate().map(publish).collect();
+        let (mut report, mut frames) = (Report::default(), Vec::new());
+        for (of_one, (mut own, values)) in done {
+            report = report.and(of_one);
+            self.sent.values += values;
+            self.sent.frames += own.len() as u64;
+            self.sent.bytes += own.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>();
+            frames.append(&mut own);
+        }
+        for frame in self.transport.exchange(frames)? {
+            let wrong = || AnalyticsError::invalid("a frame of values does not fit what was subscribed to");
+            let state = states.get_mut(frame.to as usize).ok_or_else(wrong)?;
+            state.receive(&frame).ok_or_else(wrong)?;
+        }
+        self.transport.agree(report)
+    }
+
+    /// Replaces the old values of a partition by the new ones, and notes which have changed: at first, all.
+    fn turn(&self, state: &mut State<'_, P::Value>, is_first: bool) -> Report {
+        let own = state.partition.numbers.len();
+        let (is_updated, of_others) = state.is_updated.split_at_mut(own);
+        of_others.fill(false);
+        let numbers = state.partition.numbers.par_chunks(PART);
+        let old = state.values[..own].par_chunks_mut(PART);
+        let reports = numbers.zip(old).zip(state.next.par_chunks(PART)).zip(is_updated.par_chunks_mut(PART));
+        let reports: Vec<Report> = reports
+            .map(|(((numbers, old), new), is_updated)| {
+                let mut report = Report::default();
+                for (at, number) in numbers.iter().enumerate() {
+                    is_updated[at] = is_first || old[at] != new[at];
+                    let totals = self.program.contribute(self.vertex(*number), &old[at], &new[at]);
+                    report = report.and(Report { changed: is_updated[at].into(), totals });
+                    if is_updated[at] {
+                        old[at].clone_from(&new[at]);
+                    }
+                }
+                report
+            })
+            .collect();
+        reports.into_iter().fold(Report::default(), Report::and)
+    }
+}
+
+/// What a frame holds.
+const ALL: u8 = 0;
+const SOME: u8 = 1;
+
+impl<V: VertexValue> State<'_, V> {
+    /// The frames to other partitions, and how many values they carry.
+    fn frames(&self, from: u32) -> (Vec<Frame>, u64) {
+        let (mut frames, mut sent) = (Vec::new(), 0);
+        for (to, list) in self.partition.publishes.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
+            let updated = || list.iter().filter(|place| self.is_updated[**place as usize]);
+            let count = updated().count();
+            if count == 0 {
+                continue;
+            }
+            let mut bytes = vec![if count == list.len() { ALL } else { SOME }];
+            if count < list.len() {
+                let mut marks = vec![0u8; list.len().div_ceil(8)];
+                let marked = list.iter().enumerate().filter(|(_, place)| self.is_updated[**place as usize]);
+                marked.for_each(|(at, _)| marks[at / 8] |= 1 << (at % 8));
+                bytes.append(&mut marks);
+            }
+            write_all(updated().map(|place| &self.values[*place as usize]), &mut bytes);
+            sent += count as u64;
+            frames.push(Frame { from, to: to as u32, bytes });
+        }
+        (frames, sent)
+    }
+
+    /// Takes the values of a frame. `None` if it does not fit.
+    fn receive(&mut self, frame: &Frame) -> Option<()> {
+        let slots = self.partition.remote.get(frame.from as usize)?.clone();
+        let (kind, rest) = frame.bytes.split_first()?;
+        let (at, rest): (Vec<usize>, &[u8]) = match *kind {
+            ALL => (slots.collect(), rest),
+            SOME => {
+                let (marks, rest) = rest.split_at_checked(slots.len().div_ceil(8))?;
+                let marked = slots.enumerate().filter(|(at, _)| marks[at / 8] >> (at % 8) & 1 == 1);
+                (marked.map(|(_, slot)| slot).collect(), rest)
+            }
+            _ => return None,
+        };
+        let values: Vec<V> = read_all(rest, at.len())?;
+        for (slot, value) in at.into_iter().zip(values) {
+            self.values[slot] = value;
+            self.is_updated[slot] = true;
+        }
+        Some(())
+    }
+}
+
+/// The values of all partitions, by number.
+fn collect<V: VertexValue>(states: Vec<State<'_, V>>, vertices: usize) -> Vec<V> {
+    let mut all: Vec<Option<V>> = vec![None; vertices];
+    for state in states {
+        for (number, value) in state.partition.numbers.iter().zip(state.next) {
+            all[*number as usize] = Some(value);
+        }
+    }
+    all.into_iter().flatten().collect()
+}
