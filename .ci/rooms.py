@@ -43,9 +43,13 @@ FLOORS = {
         "closing partial semi_join",
     ],
     "crates/analytics/src": ["error", "run", "project", "engine", "algorithm", "algorithms", "registry", "lib"],
-    "crates/analytics/src/project": ["adjacent order"],
+    "crates/analytics/src/project": ["adjacent order", "simple"],
     "crates/analytics/src/engine": ["placement transport value", "partition program", "steps"],
-    "crates/analytics/src/algorithms": ["bits links", "bfs cdlp pagerank triangles wcc", "sssp"],
+    "crates/analytics/src/algorithms": [
+        "bits communities links random",
+        "betweenness bfs cdlp coloring kcore louvain matching pagerank scc similarity triangles walks wcc",
+        "sssp",
+    ],
     "crates/store/hot/src": [
         "options system",
         "lmdb",

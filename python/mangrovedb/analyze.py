@@ -67,6 +67,17 @@ class Analyze:
             progress=progress,
         )
 
+    def betweenness(self, samples=None, seed=0, normalized=True, **common):
+        """Betweenness centrality: which share of the shortest paths between other vertices lead through a vertex. Edges count one each.
+
+        `samples` draws so many vertices from which paths begin, and scales the sums up: an estimate. `normalized` divides by the number
+        of pairs of other vertices. O(E) for each of these vertices.
+
+        >>> round(db.analyze.betweenness().to_dict()["AUS"], 3)
+        0.417
+        """
+        return self._run("betweenness", {"samples": samples, "seed": seed, "normalized": normalized}, **common)
+
     def bfs(self, source, **common):
         """Breadth-first search: the least number of edges from the vertex with the id `source` to each. O(V + E).
 
@@ -84,6 +95,24 @@ class Analyze:
         """
         return self._run("cdlp", {"iterations": iterations}, **common)
 
+    def coloring(self, **common):
+        """Colours, as numbers from 0, such that no two linked vertices have the same. Vertices with most links choose first.
+        O(V·log V + E).
+
+        >>> db.analyze.coloring().summary
+        {'colors': 2}
+        """
+        return self._run("coloring", {}, **common)
+
+    def kcore(self, **common):
+        """Core numbers: the greatest k for which a vertex is among those that are linked with k others among them. Directions,
+        parallel edges and loops do not matter. O(V + E).
+
+        >>> db.analyze.kcore().to_dict()
+        {'AUS': 1, 'DFW': 1, 'LHR': 1, 'WLG': 1, 'US': 1}
+        """
+        return self._run("kcore", {}, **common)
+
     def lcc(self, **common):
         """The local clustering coefficient: which share of a vertex's pairs of neighbours are linked. O(E^1.5).
 
@@ -91,6 +120,32 @@ class Analyze:
         {'average': 0.0}
         """
         return self._run("lcc", {}, **common)
+
+    def leiden(self, resolution=1.0, weight=None, **common):
+        """Communities by modularity, none of which falls apart. Greater values of `resolution` give smaller ones. Directions do not
+        matter. The value is a number from 0. O(E) for each level.
+
+        >>> db.analyze.leiden().summary["communities"]
+        2
+        """
+        return self._run("leiden", {"resolution": resolution}, weight=weight, **common)
+
+    def louvain(self, resolution=1.0, weight=None, **common):
+        """Communities by modularity, as Louvain finds them; `leiden` finds better ones. O(E) for each level.
+
+        >>> db.analyze.louvain().summary["levels"]
+        1
+        """
+        return self._run("louvain", {"resolution": resolution}, weight=weight, **common)
+
+    def matching(self, weight=None, **common):
+        """A matching: edges of which no two share a vertex, heaviest first. The value is the id of the vertex that each is matched
+        with. Its weight is at least half of the greatest possible. O(E·log E).
+
+        >>> db.analyze.matching(weight="dist").summary
+        {'edges': 2, 'weight': 12821.0}
+        """
+        return self._run("matching", {}, weight=weight, **common)
 
     def pagerank(self, damping=0.85, iterations=None, tolerance=None, personalization=None, weight=None, **common):
         """PageRank. Ranks sum to 1. A walk that cannot go on begins anew anywhere, as LDBC Graphalytics defines it.
@@ -103,6 +158,23 @@ class Analyze:
         """
         options = {"damping": damping, "iterations": iterations, "tolerance": tolerance, "personalization": personalization}
         return self._run("pagerank", options, weight=weight, **common)
+
+    def scc(self, **common):
+        """Strongly connected components: the value is the id of the component's first vertex. O(V + E).
+
+        >>> db.analyze.scc().to_dict()
+        {'AUS': 'AUS', 'DFW': 'AUS', 'LHR': 'AUS', 'WLG': 'WLG', 'US': 'US'}
+        """
+        return self._run("scc", {}, **common)
+
+    def similarity(self, top=10, at_least=None, **common):
+        """Pairs of vertices that have many targets of edges in common, by Jaccard's measure: the columns `id`, `other` and `value`. For
+        each vertex come the most similar others, at most `top`. O(Σ degree²).
+
+        >>> db.analyze.similarity(top=1).to_arrow().slice(0, 1).to_pylist()
+        [{'id': 'DFW', 'other': 'LHR', 'value': 0.5}]
+        """
+        return self._run("similarity", {"top": top, "at_least": at_least}, **common)
 
     def sssp(self, source, weight=None, delta=None, **common):
         """Single-source shortest paths: the length of the shortest path from the vertex with the id `source` to each. Weights are 0
@@ -120,6 +192,16 @@ class Analyze:
         {'triangles': 0}
         """
         return self._run("triangles", {}, **common)
+
+    def walks(self, length=80, per_vertex=10, p=1.0, q=1.0, seed=0, weight=None, **common):
+        """Random walks, as node2vec takes them: the columns `id` and `value`, a list of ids. `length` is the most vertices of a walk. A
+        greater `p` goes back less often, a greater `q` stays near more often. The same `seed` gives the same walks. O(steps).
+
+        >>> db.analyze.walks(length=2, per_vertex=1, vertices="airport").to_arrow()["value"][2].as_py()
+        ['LHR', 'AUS']
+        """
+        options = {"length": length, "per_vertex": per_vertex, "p": p, "q": q, "seed": seed}
+        return self._run("walks", options, weight=weight, **common)
 
     def wcc(self, **common):
         """Weakly connected components: the value is the id of the component's first vertex. O(V + E).

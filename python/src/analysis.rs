@@ -1,9 +1,9 @@
 //! Algorithms on the whole graph.
 
 use arrow_array::{Array, RecordBatch};
-use mangrove::analytics::{AnalyticsError, Stage};
+use mangrove::analytics::{AnalyticsError, Stage, registry};
 use mangrove::{AnalyzeError, AnalyzeOptions, Parameters};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -24,6 +24,8 @@ const ROWS_SHOWN: usize = 10;
 #[pyclass(frozen, module = "mangrovedb")]
 pub struct Analysis {
     name: String,
+    /// Whether there is one value for each vertex.
+    is_by_vertex: bool,
     values: RecordBatch,
     summary: Py<PyDict>,
 }
@@ -68,6 +70,10 @@ impl Analysis {
     /// >>> db.analyze.bfs(source="AUS").to_dict()["WLG"]
     /// 2
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if !self.is_by_vertex {
+            let reason = format!("{} gives no single value for each vertex: use to_arrow()", self.name);
+            return Err(PyValueError::new_err(reason));
+        }
         let out = PyDict::new(py);
         for row in 0..self.values.num_rows() {
             out.set_item(cell(py, &self.values, 0, row)?, cell(py, &self.values, 1, row)?)?;
@@ -91,13 +97,20 @@ impl Analysis {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let rows = self.values.num_rows();
-        let mut text = format!("{}: {rows} {}", self.name, if rows == 1 { "vertex" } else { "vertices" });
+        let what = match (self.is_by_vertex, rows) {
+            (true, 1) => "vertex",
+            (true, _) => "vertices",
+            (false, 1) => "row",
+            (false, _) => "rows",
+        };
+        let mut text = format!("{}: {rows} {what}", self.name);
         for (name, value) in self.summary.bind(py) {
             text += &format!(", {} {}", name.str()?, value.str()?);
         }
         for row in 0..rows.min(ROWS_SHOWN) {
-            let (id, value) = (cell(py, &self.values, 0, row)?, cell(py, &self.values, 1, row)?);
-            text += &format!("\n{}  {}", id.repr()?, value.repr()?);
+            let cells = (0..self.values.num_columns())
+                .map(|column| cell(py, &self.values, column, row)?.repr()?.extract::<String>());
+            text += &format!("\n{}", cells.collect::<PyResult<Vec<_>>>()?.join("  "));
         }
         Ok(if rows > ROWS_SHOWN { text + "\n…" } else { text })
     }
@@ -167,7 +180,8 @@ pub fn analyze(
     for (name, value) in &found.summary {
         summary.set_item(name, convert::plain(py, value)?)?;
     }
-    Ok(Analysis { name: name.to_owned(), values: found.values, summary: summary.unbind() })
+    let is_by_vertex = registry::about(name).is_some_and(|about| about.gives_values());
+    Ok(Analysis { name: name.to_owned(), is_by_vertex, values: found.values, summary: summary.unbind() })
 }
 
 /// The name of a label, or several.

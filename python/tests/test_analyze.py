@@ -135,6 +135,98 @@ def test_labels_spread_as_they_should(tmp_path, directed):
         assert db.analyze.cdlp(iterations=iterations, directed=directed).to_dict() == labels
 
 
+@pytest.mark.parametrize("directed", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_structure_is_that_of_networkx(tmp_path, seed, directed):
+    edges = random_edges(seed, edges=120 + 60 * seed)
+    db, graph = graph_of(tmp_path / "db", edges, 60), networkx_of(edges, 60, directed, multi=False)
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    strong = list(nx.strongly_connected_components(graph)) if directed else list(nx.connected_components(graph))
+    found = db.analyze.scc(directed=directed)
+    assert communities(found.to_dict()) == sorted(map(sorted, strong)) and found.summary == {"components": len(strong)}
+    assert all(found.to_dict()[vertex] == min(group) for group in strong for vertex in group)
+    flat = nx.Graph(graph)
+    assert db.analyze.kcore(directed=directed).to_dict() == nx.core_number(flat)
+    colors = db.analyze.coloring(directed=directed)
+    assert all(colors.to_dict()[a] != colors.to_dict()[b] for a, b in flat.edges)
+    assert colors.summary["colors"] == max(colors.to_dict().values()) + 1 <= max(dict(flat.degree).values()) + 1
+    close(db.analyze.betweenness(directed=directed).to_dict(), nx.betweenness_centrality(graph))
+    plain = db.analyze.betweenness(directed=directed, normalized=False)
+    close(plain.to_dict(), nx.betweenness_centrality(graph, normalized=False))
+
+
+@pytest.mark.parametrize("directed", KINDS)
+def test_a_matching_is_maximal_and_heavy(tmp_path, directed):
+    edges = random_edges(11)
+    partner = graph_of(tmp_path / "db", edges, 60).analyze.matching(weight="weight", directed=directed)
+    matched = {frozenset(pair) for pair in partner.to_dict().items() if pair[1] is not None}
+    heaviest = {}
+    for source, target, weight in edges:
+        if source != target:
+            heaviest[frozenset((source, target))] = max(weight, heaviest.get(frozenset((source, target)), 0))
+    assert matched <= heaviest.keys() and partner.summary["edges"] == len(matched)
+    assert nx.is_maximal_matching(nx.Graph([tuple(pair) for pair in heaviest]), {tuple(pair) for pair in matched})
+    assert partner.summary["weight"] == sum(heaviest[pair] for pair in matched)
+    best = nx.Graph()
+    best.add_weighted_edges_from((*pair, weight) for pair, weight in heaviest.items())
+    optimal = sum(heaviest[frozenset(pair)] for pair in nx.max_weight_matching(best))
+    assert optimal / 2 <= partner.summary["weight"] <= optimal
+
+
+@pytest.mark.parametrize("directed", KINDS)
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_communities_have_high_modularity(tmp_path, directed, weight):
+    blocks = nx.planted_partition_graph(8, 30, 0.3, 0.01, seed=5)
+    rng = random.Random(5)
+    edges = [(a, b, rng.randrange(4, 12) / 4) for a, b in blocks.edges] + [(3, 3, 2.0)]
+    db, graph = graph_of(tmp_path / "db", edges, 240), networkx_of(edges, 240, False)
+    theirs = nx.community.modularity(graph, nx.community.louvain_communities(graph, weight=weight, seed=1), weight=weight)
+    for method in (db.analyze.louvain, db.analyze.leiden):
+        found = method(weight=weight, directed=directed)
+        groups = communities(found.to_dict())
+        right = nx.community.modularity(graph, groups, weight=weight)
+        assert math.isclose(found.summary["modularity"], right, rel_tol=1e-9)
+        assert right >= theirs - 0.01 and found.summary["communities"] == len(groups)
+        assert len(communities(method(weight=weight, directed=directed, resolution=10.0).to_dict())) > len(groups)
+    assert all(nx.is_connected(graph.subgraph(group)) for group in groups), "communities of Leiden hang together"
+
+
+def test_similar_vertices_share_neighbours(tmp_path):
+    edges = random_edges(4)
+    db = graph_of(tmp_path / "db", edges, 60)
+    around = {vertex: {target for source, target, _ in edges if source == vertex} for vertex in range(60)}
+    found = db.analyze.similarity(top=3, at_least=0.1).to_arrow().to_pylist()
+    expected = []
+    for vertex in range(60):
+        others = [(len(around[vertex] & around[other]) / len(around[vertex] | around[other]), other) for other in range(60) if other != vertex and around[vertex] & around[other]]
+        best = sorted((-value, other) for value, other in others if value >= 0.1)[:3]
+        expected += [{"id": vertex, "other": other, "value": -value} for value, other in best]
+    assert found == expected
+    with pytest.raises(ValueError, match="similarity gives no single value for each vertex"):
+        db.analyze.similarity().to_dict()
+    with pytest.raises(mg.QueryError, match="similarity does not give one value for each vertex: leave `write` out"):
+        db.analyze.similarity(write="other")
+
+
+def test_walks_follow_edges_as_often_as_they_should(tmp_path):
+    edges = [(0, 1, 3.0), (0, 2, 1.0), (1, 0, 1.0), (2, 3, 1.0)]
+    db = graph_of(tmp_path / "db", edges, 5)
+    walks = [row["value"] for row in db.analyze.walks(length=4, per_vertex=2_000, weight="weight", seed=9).to_arrow().to_pylist()]
+    assert len(walks) == 10_000 and all(len(walk) <= 4 for walk in walks)
+    links = {(source, target) for source, target, _ in edges}
+    assert all(pair in links for walk in walks for pair in zip(walk, walk[1:]))
+    assert [4] in walks and all(walk[-1] == 3 or len(walk) == 4 or walk == [4] for walk in walks)
+    from_0 = [walk[1] for walk in walks if walk[0] == 0]
+    assert 0.7 < from_0.count(1) / len(from_0) < 0.8
+    # A triangle with a tail: with a great p, a walk does not go back; with a great q, it stays near.
+    near = graph_of(tmp_path / "near", [(0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0), (2, 3, 1.0), (3, 4, 1.0)], 5)
+    back = lambda **more: sum(walk[2] == walk[0] for walk in steps(near, **more))
+    steps = lambda db, **more: [row["value"] for row in db.analyze.walks(length=3, per_vertex=500, directed=False, **more).to_arrow().to_pylist()]
+    assert back(p=50) < back() < back(p=0.02)
+    away = lambda **more: sum(walk[:2] == [1, 2] and walk[2] == 3 for walk in steps(near, **more))
+    assert away(q=50) < away() < away(q=0.02)
+
+
 def questions(db, **common):
     yield db.analyze.pagerank(iterations=12, **common)
     yield db.analyze.bfs(1, **common)
@@ -143,6 +235,15 @@ def questions(db, **common):
     yield db.analyze.triangles(**common)
     yield db.analyze.lcc(**common)
     yield db.analyze.cdlp(iterations=4, **common)
+    yield db.analyze.scc(**common)
+    yield db.analyze.kcore(**common)
+    yield db.analyze.coloring(**common)
+    yield db.analyze.matching(weight="weight", **common)
+    yield db.analyze.betweenness(samples=70, seed=2, **common)
+    yield db.analyze.louvain(weight="weight", **common)
+    yield db.analyze.leiden(**common)
+    yield db.analyze.similarity(top=2, **common)
+    yield db.analyze.walks(length=5, per_vertex=1, q=0.5, **common)
 
 
 @pytest.mark.parametrize("directed", KINDS)
@@ -151,7 +252,7 @@ def test_every_form_of_a_graph_gives_the_same_on_any_number_of_threads(tmp_path,
     expected = None
     for form, db in forms(tmp_path, edges, 3_000):
         for threads in (1, 2, 5):
-            found = [(one.to_dict(), one.summary) for one in questions(db, directed=directed, threads=threads)]
+            found = [(one.to_arrow(), one.summary) for one in questions(db, directed=directed, threads=threads)]
             expected = expected or found
             assert found == expected, (form, threads)
 

@@ -29,7 +29,6 @@ pub trait Algorithm: Send + Sync {
 /// What an algorithm found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// One for each vertex.
     pub values: Values,
     /// What it says about the whole graph, in order.
     pub summary: Vec<(&'static str, Value)>,
@@ -44,7 +43,7 @@ impl Outcome {
     }
 }
 
-/// One value for each vertex.
+/// Values, as a rule one for each vertex.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Whole numbers; [`NONE`](crate::NONE) for a vertex that has none.
@@ -53,20 +52,10 @@ pub enum Values {
     Totals(Vec<u64>),
     /// Infinite for a vertex that has none.
     Reals(Vec<f64>),
-    /// The number of a vertex.
+    /// The number of a vertex; [`NONE`](crate::NONE) for none.
     Vertices(Vec<u32>),
-}
-
-impl Values {
-    pub fn len(&self) -> usize {
-        match self {
-            Values::Counts(values) | Values::Vertices(values) => values.len(),
-            Values::Totals(values) => values.len(),
-            Values::Reals(values) => values.len(),
-        }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    /// Not one for each vertex, but values of pairs.
+    Pairs { vertices: Vec<u32>, others: Vec<u32>, values: Vec<f64> },
+    /// Not one for each vertex, but sequences of vertices, one after the other.
+    Walks { starts: Vec<usize>, vertices: Vec<u32> },
 }

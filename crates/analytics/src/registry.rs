@@ -3,7 +3,10 @@
 use mangrove_graph::VertexId;
 
 use crate::algorithm::Algorithm;
-use crate::algorithms::{Bfs, Cdlp, Lcc, PageRank, Sssp, Triangles, Until, Wcc};
+use crate::algorithms::{
+    Betweenness, Bfs, Cdlp, Coloring, KCore, Lcc, Louvain, Matching, PageRank, Scc, Similarity, Sssp, Triangles, Until,
+    Walks, Wcc,
+};
 use crate::error::{AnalyticsError, Result};
 
 /// An algorithm, for those who choose one.
@@ -14,6 +17,13 @@ pub struct About {
     pub options: &'static [OptionAbout],
     /// Whether the weights of edges matter.
     pub takes_weights: bool,
+}
+
+impl About {
+    /// Whether it gives one value for each vertex, not pairs or walks.
+    pub fn gives_values(&self) -> bool {
+        !matches!(self.name, "similarity" | "walks")
+    }
 }
 
 /// An option of an algorithm.
@@ -31,6 +41,7 @@ pub enum OptionKind {
     /// 0 or more.
     Count,
     Real,
+    Flag,
     /// The id of a vertex.
     Vertex,
     /// Ids of vertices, each with a weight.
@@ -42,6 +53,7 @@ pub enum OptionKind {
 pub enum Argument {
     Count(u64),
     Real(f64),
+    Flag(bool),
     Vertex(VertexId),
     VertexWeights(Vec<(VertexId, f64)>),
 }
@@ -52,8 +64,29 @@ const TOLERANCE: f64 = 1e-6;
 const SOURCE: OptionAbout =
     OptionAbout { name: "source", kind: OptionKind::Vertex, default: None, what: "id of the vertex where paths begin" };
 
+const SEED: OptionAbout = option("seed", OptionKind::Count, Some("0"), "which random numbers are drawn");
+const RESOLUTION: OptionAbout = option("resolution", OptionKind::Real, Some("1"), "greater values give smaller communities");
+
+const fn option(name: &'static str, kind: OptionKind, default: Option<&'static str>, what: &'static str) -> OptionAbout {
+    OptionAbout { name, kind, default, what }
+}
+
+const fn plain(name: &'static str, what: &'static str) -> About {
+    About { name, what, options: &[], takes_weights: false }
+}
+
 /// All algorithms, in the order of their names.
 pub const ALGORITHMS: &[About] = &[
+    About {
+        name: "betweenness",
+        what: "betweenness centrality: how many shortest paths lead through a vertex",
+        options: &[
+            option("samples", OptionKind::Count, Some("all vertices"), "from how many vertices paths begin"),
+            SEED,
+            option("normalized", OptionKind::Flag, Some("true"), "whether to divide by the number of pairs of others"),
+        ],
+        takes_weights: false,
+    },
     About { name: "bfs", what: "least number of edges from a vertex to each", options: &[SOURCE], takes_weights: false },
     About {
         name: "cdlp",
@@ -66,11 +99,21 @@ pub const ALGORITHMS: &[About] = &[
         }],
         takes_weights: false,
     },
+    plain("coloring", "colours, as numbers from 0, such that no two linked vertices have the same"),
+    plain("kcore", "core number: the greatest k for which a vertex is in the k-core"),
+    plain("lcc", "local clustering coefficient: which share of a vertex's neighbours are linked"),
     About {
-        name: "lcc",
-        what: "local clustering coefficient: which share of a vertex's neighbours are linked",
+        name: "leiden",
+        what: "communities by modularity, none of which falls apart",
+        options: &[RESOLUTION],
+        takes_weights: true,
+    },
+    About { name: "louvain", what: "communities by modularity", options: &[RESOLUTION], takes_weights: true },
+    About {
+        name: "matching",
+        what: "edges of which no two share a vertex: the vertex that each is matched with",
         options: &[],
-        takes_weights: false,
+        takes_weights: true,
     },
     About {
         name: "pagerank",
@@ -103,6 +146,16 @@ pub const ALGORITHMS: &[About] = &[
         ],
         takes_weights: true,
     },
+    plain("scc", "strongly connected components: the first vertex of each vertex's component"),
+    About {
+        name: "similarity",
+        what: "pairs of vertices with many neighbours in common, by Jaccard's measure",
+        options: &[
+            option("top", OptionKind::Count, Some("10"), "the most others for each vertex"),
+            option("at_least", OptionKind::Real, Some("0"), "pairs that are less similar are left out"),
+        ],
+        takes_weights: false,
+    },
     About {
         name: "sssp",
         what: "length of the shortest path from a vertex to each",
@@ -117,13 +170,20 @@ pub const ALGORITHMS: &[About] = &[
         ],
         takes_weights: true,
     },
-    About { name: "triangles", what: "number of triangles that a vertex is part of", options: &[], takes_weights: false },
+    plain("triangles", "number of triangles that a vertex is part of"),
     About {
-        name: "wcc",
-        what: "weakly connected components: the first vertex of each vertex's component",
-        options: &[],
-        takes_weights: false,
+        name: "walks",
+        what: "random walks, as node2vec takes them",
+        options: &[
+            option("length", OptionKind::Count, Some("80"), "the most vertices of a walk"),
+            option("per_vertex", OptionKind::Count, Some("10"), "how many walks begin at each vertex"),
+            option("p", OptionKind::Real, Some("1"), "greater values go back less often"),
+            option("q", OptionKind::Real, Some("1"), "greater values stay near more often"),
+            SEED,
+        ],
+        takes_weights: true,
     },
+    plain("wcc", "weakly connected components: the first vertex of each vertex's component"),
 ];
 
 /// The algorithm of this name.
@@ -141,6 +201,28 @@ pub fn algorithm(name: &str, arguments: &[(&str, Argument)]) -> Result<Box<dyn A
     given.check()?;
     Ok(match name {
         "bfs" => Box::new(Bfs { sources: vec![given.vertex("source")?] }),
+        "betweenness" => Box::new(Betweenness {
+            samples: given.count("samples"),
+            seed: given.count("seed").unwrap_or(0),
+            is_normalized: given.flag("normalized").unwrap_or(true),
+        }),
+        "coloring" => Box::new(Coloring),
+        "kcore" => Box::new(KCore),
+        "leiden" | "louvain" => {
+            Box::new(Louvain { resolution: given.real("resolution").unwrap_or(1.0), is_refined: name == "leiden" })
+        }
+        "matching" => Box::new(Matching),
+        "scc" => Box::new(Scc),
+        "similarity" => {
+            Box::new(Similarity { top: given.count("top").unwrap_or(10), at_least: given.real("at_least").unwrap_or(0.0) })
+        }
+        "walks" => Box::new(Walks {
+            length: given.count("length").unwrap_or(80),
+            per_vertex: given.count("per_vertex").unwrap_or(10),
+            p: given.real("p").unwrap_or(1.0),
+            q: given.real("q").unwrap_or(1.0),
+            seed: given.count("seed").unwrap_or(0),
+        }),
         "cdlp" => Box::new(Cdlp { iterations: given.count("iterations").unwrap_or(10) }),
         "lcc" => Box::new(Lcc),
         "pagerank" => Box::new(page_rank(&given)?),
@@ -179,6 +261,7 @@ impl Given<'_> {
             let fits = match argument {
                 Argument::Count(_) => known.kind == OptionKind::Count,
                 Argument::Real(_) => known.kind == OptionKind::Real,
+                Argument::Flag(_) => known.kind == OptionKind::Flag,
                 Argument::Vertex(_) => known.kind == OptionKind::Vertex,
                 Argument::VertexWeights(_) => known.kind == OptionKind::VertexWeights,
             };
@@ -199,6 +282,10 @@ impl Given<'_> {
 
     fn real(&self, option: &str) -> Option<f64> {
         if let Some(Argument::Real(real)) = self.get(option) { Some(*real) } else { None }
+    }
+
+    fn flag(&self, option: &str) -> Option<bool> {
+        if let Some(Argument::Flag(flag)) = self.get(option) { Some(*flag) } else { None }
     }
 
     fn vertex(&self, option: &str) -> Result<VertexId> {

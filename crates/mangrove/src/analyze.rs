@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, ListArray, RecordBatch, UInt32Array};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, Field, Schema as ArrowSchema};
 use mangrove_analytics::engine::Placement;
 use mangrove_analytics::{
@@ -236,6 +237,10 @@ impl<'a> Analyzed<'a> {
         if options.weight.is_some() && !about.takes_weights {
             return Err(AnalyzeError::Invalid(format!("{name} looks at no weights: leave `weight` out")));
         }
+        if options.write.is_some() && !about.gives_values() {
+            let reason = format!("{name} does not give one value for each vertex: leave `write` out");
+            return Err(AnalyzeError::Invalid(reason));
+        }
         let weight = options.weight.as_ref().map(|key| {
             let keys = schema.known_keys().map(|name| &**name);
             schema.key(key).ok_or_else(|| unknown("property key", key, keys))
@@ -286,9 +291,7 @@ impl<'a> Analyzed<'a> {
         tracing::info!(algorithm = self.about.name, seconds = started.elapsed().as_secs_f64() - seconds, "analysed");
         let Outcome { values, summary } = outcome;
         let (id, ids) = ids(self.view, projection.numbering())?;
-        let (value, values) = array(values, &id, &ids)?;
-        let values =
-            RecordBatch::try_new(Arc::new(ArrowSchema::new(vec![id, value])), vec![ids, values]).map_err(invalid)?;
+        let values = columns(values, id, ids)?;
         Ok(Written { values, numbering: projection.numbering().clone(), summary })
     }
 }
@@ -319,6 +322,10 @@ fn argument(view: &dyn GraphView, option: &registry::OptionAbout, value: &Value)
             Argument::Count(count.ok_or_else(|| wrong("it must be a whole number, 0 or more"))?)
         }
         OptionKind::Real => Argument::Real(value.as_f64().ok_or_else(|| wrong("it must be a number"))?),
+        OptionKind::Flag => match value {
+            Value::Bool(flag) => Argument::Flag(*flag),
+            _ => return Err(wrong("it must be true or false")),
+        },
         OptionKind::Vertex => Argument::Vertex(vertex(view, option.name, value)?),
         OptionKind::VertexWeights => {
             let Value::Map(weights) = value else { return Err(wrong("it must be a map of ids to weights")) };
@@ -360,22 +367,47 @@ fn invalid(error: ArrowError) -> AnalyzeError {
     AnalyzeError::Graph(GraphError::Invalid(error.to_string()))
 }
 
-/// The values as an array. Those that name a vertex become its id.
-fn array(values: Values, id: &Field, ids: &ArrayRef) -> Result<(Field, ArrayRef)> {
+/// The values as columns. Those that name a vertex become its id.
+fn columns(values: Values, id: Field, ids: ArrayRef) -> Result<RecordBatch> {
     let integers = |values: &mut dyn Iterator<Item = Option<i64>>| -> ArrayRef { Arc::new(values.collect::<Int64Array>()) };
-    let array = match values {
-        Values::Counts(values) => integers(&mut values.into_iter().map(|value| (value != NONE).then_some(i64::from(value)))),
-        Values::Totals(values) => integers(&mut values.into_iter().map(|value| Some(value as i64))),
-        Values::Reals(values) => {
-            let values = values.into_iter().map(|value| value.is_finite().then_some(value));
-            Arc::new(values.collect::<Float64Array>())
+    let reals = |values: Vec<f64>| -> ArrayRef {
+        Arc::new(values.into_iter().map(|value| value.is_finite().then_some(value)).collect::<Float64Array>())
+    };
+    let id_of = |name: &str| id.clone().with_name(name);
+    let value = |array: ArrayRef| (Field::new("value", array.data_type().clone(), true), array);
+    let columns = match values {
+        Values::Counts(values) => {
+            let array = integers(&mut values.into_iter().map(|value| (value != NONE).then_some(i64::from(value))));
+            vec![(id, ids), value(array)]
         }
+        Values::Totals(values) => {
+            vec![(id, ids), value(integers(&mut values.into_iter().map(|value| Some(value as i64))))]
+        }
+        Values::Reals(values) => vec![(id, ids), value(reals(values))],
         Values::Vertices(values) => {
-            let named = arrow_select::take::take(ids, &UInt32Array::from(values), None).map_err(invalid)?;
-            return Ok((id.clone().with_name("value"), named));
+            let named = (id_of("value"), named(&ids, values)?);
+            vec![(id, ids), named]
+        }
+        Values::Pairs { vertices, others, values } => {
+            let pair = [(id_of("id"), named(&ids, vertices)?), (id_of("other"), named(&ids, others)?)];
+            pair.into_iter().chain([value(reals(values))]).collect()
+        }
+        Values::Walks { starts, vertices } => {
+            let first: Vec<u32> = starts[..starts.len() - 1].iter().map(|start| vertices[*start]).collect();
+            let lengths = starts.windows(2).map(|ends| ends[1] - ends[0]);
+            let item = Arc::new(id_of("item"));
+            let walks = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), named(&ids, vertices)?, None);
+            vec![(id_of("id"), named(&ids, first)?), value(Arc::new(walks.map_err(invalid)?))]
         }
     };
-    Ok((Field::new("value", array.data_type().clone(), true), array))
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), arrays).map_err(invalid)
+}
+
+/// The ids of vertices; none for no vertex.
+fn named(ids: &ArrayRef, vertices: Vec<u32>) -> Result<ArrayRef> {
+    let vertices: UInt32Array = vertices.into_iter().map(|vertex| (vertex != NONE).then_some(vertex)).collect();
+    arrow_select::take::take(ids, &vertices, None).map_err(invalid)
 }
 
 /// What the machine can give without swapping; `None` if it does not say.

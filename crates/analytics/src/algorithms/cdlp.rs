@@ -85,7 +85,7 @@ impl VertexProgram for Program<'_> {
     }
 
     fn compute(&self, _step: Step, _vertex: Vertex, own: &u32, around: Around<'_, u32>) -> u32 {
-        most_frequent(*own, &mut around.values().copied().collect())
+        most_frequent(*own, &mut around.values().copied().collect::<Vec<u32>>())
     }
 
     fn reads(&self) -> Reads {
@@ -108,7 +108,7 @@ fn next_label(graph: &Projection, labels: &[u32], vertex: usize, around: &mut Ve
 }
 
 /// The least of the labels that most neighbours have; the own label if there are none.
-fn most_frequent(own: u32, around: &mut Vec<u32>) -> u32 {
+fn most_frequent(own: u32, around: &mut [u32]) -> u32 {
     around.sort_unstable();
     let (mut best, mut most) = (own, 0);
     for same in around.chunk_by(|a, b| a == b) {

@@ -2,20 +2,38 @@
 //!
 //! Each says which paper it follows and what it costs, where V and E are the numbers of vertices and edges.
 
+mod betweenness;
 mod bfs;
 mod bits;
 mod cdlp;
+mod coloring;
+mod communities;
+mod kcore;
 mod links;
+mod louvain;
+mod matching;
 mod pagerank;
+mod random;
+mod scc;
+mod similarity;
 mod sssp;
 mod triangles;
+mod walks;
 mod wcc;
 
+pub use betweenness::Betweenness;
 pub use bfs::Bfs;
 pub use cdlp::Cdlp;
+pub use coloring::Coloring;
+pub use kcore::KCore;
+pub use louvain::Louvain;
+pub use matching::Matching;
 pub use pagerank::{PageRank, Until};
+pub use scc::Scc;
+pub use similarity::Similarity;
 pub use sssp::Sssp;
 pub use triangles::{Lcc, Triangles};
+pub use walks::Walks;
 pub use wcc::Wcc;
 
 /// Edges and vertices that a thread takes at a time.

@@ -79,7 +79,7 @@ impl VertexProgram for Program {
             in_both(own, list, |_, _| triangles += 1);
         }
         // Each triangle is found from both of the other corners.
-        vec![(triangles / 2) as u32, (triangles / 2 >> 32) as u32]
+        vec![(triangles / 2) as u32, (triangles / 2).unbounded_shr(32) as u32]
     }
 
     fn reads(&self) -> Reads {

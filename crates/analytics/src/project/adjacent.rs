@@ -110,6 +110,34 @@ impl Adjacent {
         }
     }
 
+    /// No vertices.
+    pub fn empty() -> Self {
+        Self { starts: vec![0], ..Self::default() }
+    }
+
+    /// Adds a vertex with its edges.
+    pub fn push(&mut self, edges: impl Iterator<Item = (u32, f64)>, with_weights: bool) {
+        for (other, weight) in edges {
+            self.others.push(other);
+            if with_weights {
+                self.weights.push(weight);
+            }
+        }
+        self.starts.push(self.others.len() as u64);
+    }
+
+    /// The vertices of all parts, one part after the other.
+    pub fn concat(parts: Vec<Self>) -> Self {
+        let mut all = Self::empty();
+        for part in parts {
+            let before = all.edges();
+            all.starts.extend(part.starts[1..].iter().map(|start| before + start));
+            all.others.extend(part.others);
+            all.weights.extend(part.weights);
+        }
+        all
+    }
+
     /// The lists of some vertices, in which others have other numbers.
     pub fn part(&self, vertices: &[u32], renumbered: impl Fn(u32) -> u32) -> Self {
         let mut part = Self { starts: Vec::with_capacity(vertices.len() + 1), ..Self::default() };

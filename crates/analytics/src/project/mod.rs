@@ -7,6 +7,7 @@
 
 mod adjacent;
 mod order;
+mod simple;
 
 use std::borrow::Cow;
 use std::sync::Arc;

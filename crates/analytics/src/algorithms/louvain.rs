@@ -1,0 +1,81 @@
+//! Communities by modularity: Louvain (Blondel, Guillaume, Lambiotte, Lefebvre: Fast unfolding of communities in large networks,
+//! J. Stat. Mech. 2008) and Leiden (Traag, Waltman, van Eck: From Louvain to Leiden, Sci. Rep. 9, 2019).
+//!
+//! Vertices move to the neighbouring community that gains most modularity, until none gains. Then each community becomes a vertex, and
+//! the same begins anew. Leiden first splits communities into parts that hang together, and these become the vertices: so no community
+//! falls apart. Moves come in the order of vertices, so the outcome is always the same. O(E) for each level in practice.
+
+use mangrove_graph::Value;
+
+use super::communities::{Network, renumber};
+use crate::algorithm::{Algorithm, Outcome, Values};
+use crate::error::{AnalyticsError, Result};
+use crate::project::{Needs, Projection};
+use crate::run::Run;
+
+/// The value of a vertex is the number of its community.
+pub struct Louvain {
+    /// γ: greater values give smaller communities.
+    pub resolution: f64,
+    /// Whether communities are refined, as Leiden does.
+    pub is_refined: bool,
+}
+
+/// More levels than any graph needs.
+const LEVELS_MAX: usize = 100;
+
+impl Algorithm for Louvain {
+    fn needs(&self) -> Needs {
+        Needs { incoming: true, outgoing: true, ..Needs::default() }
+    }
+
+    fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
+        if !(self.resolution > 0.0 && self.resolution.is_finite()) {
+            return Err(AnalyticsError::invalid(format!("resolution is {}; it must be greater than 0", self.resolution)));
+        }
+        run.begin("vertices moved", 0);
+        let whole = Network::new(graph)?;
+        let (mut found, levels) = self.levels(&whole, run)?;
+        let count = renumber(&mut found);
+        let summary = vec![
+            ("communities", Value::from(count as i64)),
+            ("modularity", Value::from(whole.modularity(&found, self.resolution))),
+            ("levels", Value::from(levels)),
+        ];
+        Ok(Outcome { values: Values::Counts(found), summary })
+    }
+}
+
+impl Louvain {
+    /// The community of each vertex, and how many levels it took.
+    fn levels(&self, whole: &Network, run: &Run) -> Result<(Vec<u32>, i64)> {
+        // Which vertex of the present level each vertex belongs to, and the communities of that level.
+        let mut members: Vec<u32> = (0..whole.vertices() as u32).collect();
+        let mut communities = members.clone();
+        let mut joined: Option<Network> = None;
+        let mut levels = 0;
+        for _ in 0..LEVELS_MAX {
+            let network = joined.as_ref().unwrap_or(whole);
+            let has_moved = network.move_all(&mut communities, self.resolution, run)?;
+            let count = renumber(&mut communities);
+            if !has_moved || count == network.vertices() {
+                break;
+            }
+            levels += 1;
+            let mut parts = match self.is_refined {
+                true => network.refined(&communities, self.resolution),
+                false => communities.clone(),
+            };
+            let parts_count = renumber(&mut parts);
+            let next = network.joined(&parts, parts_count);
+            // The parts begin in the communities that they are parts of.
+            let mut of_parts = vec![0; parts_count];
+            parts.iter().zip(&communities).for_each(|(part, community)| of_parts[*part as usize] = *community);
+            members.iter_mut().for_each(|member| *member = parts[*member as usize]);
+            communities = of_parts;
+            joined = Some(next);
+        }
+        members.iter_mut().for_each(|member| *member = communities[*member as usize]);
+        Ok((members, levels))
+    }
+}
