@@ -43,7 +43,7 @@ FLOORS = {
         "closing partial semi_join",
     ],
     "crates/analytics/src": ["error", "run", "project", "engine", "algorithm", "algorithms", "registry", "lib"],
-    "crates/analytics/src/project": ["adjacent order", "simple"],
+    "crates/analytics/src/project": ["adjacent order", "gather simple"],
     "crates/analytics/src/engine": ["placement transport value", "partition program", "steps"],
     "crates/analytics/src/algorithms": [
         "bits communities links random",

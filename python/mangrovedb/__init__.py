@@ -49,7 +49,7 @@ from ._mangrove import (
     open_lake,
     propose_mapping,
 )
-from .analyze import Analyze
+from .analyze import Analyze, Projection
 from ._types import Direction, FrozenDict, Merge, T, Tree
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ __all__ = [
     "OpenError",
     "Path",
     "Profile",
+    "Projection",
     "Property",
     "QueryError",
     "QueryWarning",

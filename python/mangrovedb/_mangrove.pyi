@@ -216,6 +216,10 @@ class Ingest:
 class Analysis:
     @property
     def summary(self) -> dict[str, Any]: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def read_seconds(self) -> float: ...
     def to_arrow(self) -> Any: ...
     def to_pandas(self) -> Any: ...
     def to_polars(self) -> Any: ...
@@ -381,6 +385,18 @@ def open_lake(
     path: _Files, *, cache: _Files | None = None, cache_mb: float | None = None, pages_mb: float | None = None
 ) -> Database: ...
 def propose_mapping(folder: _Files) -> str: ...
+def project(
+    db: Database,
+    *,
+    vertices: str | Sequence[str] | None,
+    edges: str | Sequence[str] | None,
+    weight: str | None,
+    directed: bool,
+    threads: int | None,
+    memory_mb: float | None,
+    timeout: float | None,
+    progress: Any,
+) -> Any: ...
 def analyze(
     db: Database,
     name: str,

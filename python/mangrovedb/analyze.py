@@ -1,5 +1,6 @@
 """The algorithms on the whole graph, as methods of `db.analyze`."""
 
+from . import _convert
 from . import _mangrove as native
 
 
@@ -159,6 +160,15 @@ class Analyze:
         options = {"damping": damping, "iterations": iterations, "tolerance": tolerance, "personalization": personalization}
         return self._run("pagerank", options, weight=weight, **common)
 
+    def project(self, weight=None, **common):
+        """The chosen part of the graph as arrays, for vertex programs of your own: a `Projection`. It is a snapshot. It takes the
+        arguments of all algorithms except `write` and `partitions`.
+
+        >>> len(db.analyze.project(vertices="airport"))
+        4
+        """
+        return Projection(self._db, native.project(self._db, **{**_PROJECTED, "weight": weight, **common}))
+
     def scc(self, **common):
         """Strongly connected components: the value is the id of the component's first vertex. O(V + E).
 
@@ -210,3 +220,70 @@ class Analyze:
         {'AUS': 'AUS', 'DFW': 'AUS', 'LHR': 'AUS', 'WLG': 'AUS', 'US': 'US'}
         """
         return self._run("wcc", {}, **common)
+
+
+_PROJECTED = dict(vertices=None, edges=None, directed=True, threads=None, memory_mb=None, timeout=None, progress=None)
+
+
+class Projection:
+    """A part of the graph as arrays, for vertex programs over whole arrays. `gather` brings the values of neighbours together; NumPy does
+    the rest. Nothing is called for each vertex. It needs NumPy and pyarrow.
+
+    >>> import numpy as np
+    >>> graph = db.analyze.project(edges="route", vertices="airport")
+    >>> rank = np.full(len(graph), 1 / len(graph))
+    >>> for _ in range(30):
+    ...     given = np.divide(rank, graph.out_degrees, out=np.zeros(len(graph)), where=graph.out_degrees > 0)
+    ...     lost = rank[graph.out_degrees == 0].sum()
+    ...     rank = (0.15 + 0.85 * lost) / len(graph) + 0.85 * graph.gather(given)
+    >>> graph.write("my_rank", rank)
+    >>> db.query("g.V().hasLabel('airport').order().by('my_rank', desc).values('code').limit(1)").one()
+    'AUS'
+    """
+
+    def __init__(self, db, projected):
+        self._db, self._projected = db, projected
+        table = _convert.to_arrow(projected.out_degrees())
+        self.ids = table["id"]
+        self.out_degrees = table["value"].to_numpy()
+
+    def __len__(self):
+        return len(self._projected)
+
+    def __repr__(self):
+        return f"a projection of {len(self):,} vertices of {self._db!r}"
+
+    def gather(self, values, reduce="sum", along=None):
+        """For each vertex, the values of its in-neighbours as one: their "sum", "min" or "max". `values` has one for each vertex, in the
+        order of `ids`. On its way a value may be multiplied by the weight of the edge (`along="times"`), or the weight is added
+        (`along="plus"`). Without in-neighbours a sum is 0, a minimum infinite, and a maximum minus infinite. O(E).
+
+        >>> import numpy as np
+        >>> graph = db.analyze.project(edges="route", weight="dist")
+        >>> far = np.where(np.array(graph.ids.to_pylist()) == "LHR", 0.0, np.inf)
+        >>> while (nearer := np.minimum(far, graph.gather(far, "min", along="plus"))).sum() < far.sum() or (nearer < far).any():
+        ...     far = nearer
+        >>> dict(zip(graph.ids.to_pylist(), far.tolist()))["WLG"]
+        13011.0
+        """
+        return _convert.to_arrow(self._projected.gather(_table(values, float), reduce, along))["value"].to_numpy()
+
+    def write(self, key, values):
+        """Writes a value for each vertex to a property, in one transaction. Nulls remove it. Vertices that were removed meanwhile are
+        passed over.
+
+        >>> graph = db.analyze.project(vertices="airport")
+        >>> graph.write("degree", graph.out_degrees)
+        >>> db.query("g.V('AUS').values('degree')").one()
+        2.0
+        """
+        self._projected.write(self._db, key, _table(values, None))
+
+
+def _table(values, kind):
+    import numpy
+    import pyarrow
+
+    if kind is not None:
+        values = numpy.asarray(values, dtype=kind)
+    return pyarrow.table({"value": values})

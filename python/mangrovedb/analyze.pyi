@@ -18,7 +18,25 @@ class _Common(TypedDict, total=False):
     timeout: float | None
     progress: Callable[[str, int, int], object] | bool | None
 
+class _Chosen(TypedDict, total=False):
+    vertices: str | Sequence[str] | None
+    edges: str | Sequence[str] | None
+    directed: bool
+    threads: int | None
+    memory_mb: float | None
+    timeout: float | None
+    progress: Callable[[str, int, int], object] | bool | None
+
+class Projection:
+    ids: Any
+    out_degrees: Any
+    def __init__(self, db: Database, projected: Any) -> None: ...
+    def __len__(self) -> int: ...
+    def gather(self, values: Any, reduce: str = "sum", along: str | None = None) -> Any: ...
+    def write(self, key: str, values: Any) -> None: ...
+
 class Analyze:
+    def project(self, weight: str | None = None, **common: Unpack[_Chosen]) -> Projection: ...
     def __init__(self, db: Database) -> None: ...
     def betweenness(
         self, samples: int | None = None, seed: int = 0, normalized: bool = True, **common: Unpack[_Common]

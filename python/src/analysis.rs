@@ -1,14 +1,17 @@
 //! Algorithms on the whole graph.
 
+use std::time::Duration;
+
 use arrow_array::{Array, RecordBatch};
 use mangrove::analytics::{AnalyticsError, Stage, registry};
-use mangrove::{AnalyzeError, AnalyzeOptions, Parameters};
+use mangrove::{AnalyzeError, AnalyzeOptions, CancelToken, Parameters};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::database::Database;
 use crate::errors::{MemoryLimitError, QueryError, Raise, TimeoutError, raised};
+use crate::projection::ProjectedGraph;
 use crate::{arrow, convert, interrupt, parameters, progress, query};
 
 /// The most rows that the printed form shows.
@@ -28,6 +31,8 @@ pub struct Analysis {
     is_by_vertex: bool,
     values: RecordBatch,
     summary: Py<PyDict>,
+    reading: Duration,
+    running: Duration,
 }
 
 #[pymethods]
@@ -39,6 +44,24 @@ impl Analysis {
     #[getter]
     fn summary(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
         Ok(self.summary.bind(py).copy()?.unbind())
+    }
+
+    /// How long the algorithm took, in seconds, once the graph was read.
+    ///
+    /// >>> db.analyze.wcc().seconds < 60
+    /// True
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.running.as_secs_f64()
+    }
+
+    /// How long it took to read the graph, in seconds.
+    ///
+    /// >>> db.analyze.wcc().read_seconds < 60
+    /// True
+    #[getter]
+    fn read_seconds(&self) -> f64 {
+        self.reading.as_secs_f64()
     }
 
     /// Returns the values as a `pyarrow.Table` with the columns `id` and `value`. Needs pyarrow.
@@ -150,38 +173,87 @@ pub fn analyze(
 ) -> PyResult<Analysis> {
     let inner = db.handle()?;
     let wanted = AnalyzeOptions {
-        vertices: vertices.map(|names| labels("vertices", names)).transpose()?,
-        edges: edges.map(|names| labels("edges", names)).transpose()?,
-        weight,
-        directed,
         write,
-        threads: threads.unwrap_or(0),
-        partitions,
-        memory_bytes: memory_mb.map(|megabytes| (megabytes.max(0.0) * f64::from(1 << 20)) as u64),
         timeout: query::seconds("timeout", timeout)?,
-        cancel: interrupt::token(),
+        partitions,
+        ..chosen(vertices, edges, weight, directed, threads, memory_mb)?
     };
     let mut arguments = Parameters::new();
     for (name, value) in options {
         arguments.insert(name.extract()?, parameters::value(&value)?);
     }
-    let line = progress::receiver(py, progress, "Stages")?;
-    let callback = line.as_ref().map(|line| line.clone().unbind());
-    let mut show = |stage: Stage| {
-        let Some(callback) = &callback else { return };
-        if !interrupt::called(|py| callback.call1(py, (stage.name, stage.done, stage.of))) {
-            wanted.cancel.cancel();
-        }
-    };
-    let outcome = py.detach(|| inner.analyze(name, &arguments, &wanted, &mut show));
-    progress::close(line)?;
+    let outcome = watched(py, progress, &wanted.cancel, |show| inner.analyze(name, &arguments, &wanted, show))?;
     let found = raised(outcome)?;
     let summary = PyDict::new(py);
     for (name, value) in &found.summary {
         summary.set_item(name, convert::plain(py, value)?)?;
     }
     let is_by_vertex = registry::about(name).is_some_and(|about| about.gives_values());
-    Ok(Analysis { name: name.to_owned(), is_by_vertex, values: found.values, summary: summary.unbind() })
+    let (reading, running) = (found.reading, found.running);
+    Ok(Analysis { name: name.to_owned(), is_by_vertex, values: found.values, summary: summary.unbind(), reading, running })
+}
+
+/// Projects a graph for `mangrovedb.analyze`, which documents the arguments.
+#[pyfunction]
+#[pyo3(signature = (db, *, vertices, edges, weight, directed, threads, memory_mb, timeout, progress))]
+#[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+pub fn project(
+    py: Python<'_>,
+    db: &Database,
+    vertices: Option<&Bound<'_, PyAny>>,
+    edges: Option<&Bound<'_, PyAny>>,
+    weight: Option<String>,
+    directed: bool,
+    threads: Option<usize>,
+    memory_mb: Option<f64>,
+    timeout: Option<f64>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<ProjectedGraph> {
+    let inner = db.handle()?;
+    let chosen = chosen(vertices, edges, weight, directed, threads, memory_mb)?;
+    let wanted = AnalyzeOptions { timeout: query::seconds("timeout", timeout)?, ..chosen };
+    raised(watched(py, progress, &wanted.cancel, |show| inner.project(&wanted, show))?).map(ProjectedGraph)
+}
+
+/// The part of the graph that arguments choose.
+fn chosen(
+    vertices: Option<&Bound<'_, PyAny>>,
+    edges: Option<&Bound<'_, PyAny>>,
+    weight: Option<String>,
+    directed: bool,
+    threads: Option<usize>,
+    memory_mb: Option<f64>,
+) -> PyResult<AnalyzeOptions> {
+    Ok(AnalyzeOptions {
+        vertices: vertices.map(|names| labels("vertices", names)).transpose()?,
+        edges: edges.map(|names| labels("edges", names)).transpose()?,
+        weight,
+        directed,
+        threads: threads.unwrap_or(0),
+        memory_bytes: memory_mb.map(|megabytes| (megabytes.max(0.0) * f64::from(1 << 20)) as u64),
+        cancel: interrupt::token(),
+        ..AnalyzeOptions::default()
+    })
+}
+
+/// Runs work without the interpreter's lock, and shows its progress to whoever wishes.
+fn watched<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    cancel: &CancelToken,
+    work: impl FnOnce(&mut dyn FnMut(Stage)) -> T + Send,
+) -> PyResult<T> {
+    let line = progress::receiver(py, progress, "Stages")?;
+    let callback = line.as_ref().map(|line| line.clone().unbind());
+    let mut show = |stage: Stage| {
+        let Some(callback) = &callback else { return };
+        if !interrupt::called(|py| callback.call1(py, (stage.name, stage.done, stage.of))) {
+            cancel.cancel();
+        }
+    };
+    let outcome = py.detach(|| work(&mut show));
+    progress::close(line)?;
+    Ok(outcome)
 }
 
 /// The name of a label, or several.

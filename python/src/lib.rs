@@ -25,6 +25,7 @@ mod parameters;
 mod plan;
 mod procedure;
 mod progress;
+mod projection;
 mod query;
 mod result;
 mod stream;
@@ -38,7 +39,7 @@ static ALLOCATOR: allocator::BySize = allocator::BySize;
 #[pymodule]
 mod _mangrove {
     #[pymodule_export]
-    use super::analysis::{Analysis, analyze};
+    use super::analysis::{Analysis, analyze, project};
     #[pymodule_export]
     use super::call::Call;
     #[pymodule_export]
@@ -49,6 +50,8 @@ mod _mangrove {
     use super::open::{open, open_lake, propose_mapping};
     #[pymodule_export]
     use super::plan::{Explanation, Profile};
+    #[pymodule_export]
+    use super::projection::{ProjectedGraph, Values};
     #[pymodule_export]
     use super::result::{QueryResult, Rows};
     #[pymodule_export]

@@ -410,3 +410,72 @@ def test_the_values_go_to_other_libraries(db):
     assert found.to_polars().shape == (5, 2)
     assert repr(found).startswith("pagerank: 5 vertices, iterations ")
     assert "pagerank" in repr(db.analyze)
+
+
+def test_algorithms_are_procedures(db):
+    ranks = db.analyze.pagerank(iterations=20).to_dict()
+    found = db.query("g.call('mangrove.pagerank').with('iterations', 20)").to_list()
+    assert {row["vertex"].id: row["value"] for row in found} == ranks
+    far = "g.call('mangrove.sssp', [source: 'LHR', weight: 'dist', edges: ['route'], vertices: 'airport']).order().by('value', desc).limit(1)"
+    assert db.query(far + ".select('vertex').values('city')").to_list() == ["Wellington"]
+    assert db.query("g.call('mangrove.bfs').with('source', 'DFW').with('edges', 'in').select('value')").to_list() == [None, 0, None, None, None]
+    pairs = db.query("g.call('mangrove.similarity').with('top', 1).select('vertex', 'other').by('code')").to_list()
+    assert {"vertex": "DFW", "other": "LHR"} in pairs
+    walk = db.query("g.call('mangrove.walks').with('length', 2).with('per_vertex', 1).limit(3).select('walk')").to_list()[2]
+    assert [vertex.id for vertex in walk] == ["LHR", "AUS"]
+    assert "mangrove.leiden" in db.query("g.call()").to_list()
+    with pytest.raises(mg.QueryError, match="the procedure `mangrove.bfs` failed: bfs needs `source`"):
+        db.query("g.call('mangrove.bfs')")
+    with pytest.warns(mg.QueryWarning, match="has no parameter `itertions`; did you mean `iterations`?"):
+        db.query("g.call('mangrove.cdlp').with('itertions', 3)")
+    with pytest.raises(mg.TimeoutError):
+        db.query("g.call('mangrove.pagerank').with('iterations', 1000000000)", timeout=0.3)
+    with db.transaction() as tx:
+        tx.query("g.addV('airport').property(id, 'NEW')")
+        assert tx.query("g.call('mangrove.wcc').select('vertex').id().dedup().count()").one() == 6, "it sees what the transaction wrote"
+
+
+def test_programs_work_on_whole_arrays(tmp_path):
+    edges = random_edges(6)
+    db = graph_of(tmp_path / "db", edges, 60)
+    graph = db.analyze.project(weight="weight")
+    assert len(graph) == 60 and graph.ids.to_pylist() == list(range(60))
+    values = np.arange(60) / 7
+    for reduce, of_all in (("sum", sum), ("min", min), ("max", max)):
+        for along, of_one in ((None, lambda v, w: v), ("times", lambda v, w: v * w), ("plus", lambda v, w: v + w)):
+            found = graph.gather(values, reduce, along)
+            for vertex in range(60):
+                around = [of_one(values[source], weight) for source, target, weight in edges if target == vertex]
+                empty = {"sum": 0.0, "min": math.inf, "max": -math.inf}[reduce]
+                assert math.isclose(found[vertex], of_all(around) if around else empty)
+    sums = [sum(weight for source, _, weight in edges if source == vertex) for vertex in range(60)]
+    assert np.allclose(graph.out_degrees, sums)
+    graph.write("half", values / 2)
+    assert db.query("g.V(14).values('half')").one() == 1.0
+    graph.write("name", pa.array([None if vertex % 2 else f"v{vertex}" for vertex in range(60)]))
+    assert db.query("g.V().has('name').count()").one() == 30 and db.query("g.V(4).values('name')").one() == "v4"
+
+
+def test_programs_that_make_no_sense_are_refused(db, tmp_path):
+    graph = db.analyze.project(vertices="airport")
+    with pytest.raises(mg.QueryError, match="there are 3 values for 4 vertices"):
+        graph.gather(np.zeros(3))
+    with pytest.raises(mg.QueryError, match="the edges have no weights: project the graph with `weight`"):
+        graph.gather(np.zeros(4), along="times")
+    with pytest.raises(ValueError, match="reduce must be one of sum, min, max, not .mean."):
+        graph.gather(np.zeros(4), "mean")
+    with pytest.raises(mg.QueryError, match="there are 5 values for 4 vertices"):
+        graph.write("x", np.zeros(5))
+    db.query("g.V('WLG').drop()")
+    graph.write("x", np.ones(4))
+    assert db.query("g.V().has('x').count()").one() == 3, "a vertex that is gone is passed over"
+    with pytest.raises(mg.StorageError, match="read-only"):
+        mg.open(tmp_path / "air.mg", read_only=True).analyze.project().write("x", np.ones(4))
+
+
+def test_reading_a_graph_can_be_stopped(tmp_path):
+    db = graph_of(tmp_path / "db", skewed_edges(2), 3_000)
+    with pytest.raises(mg.TimeoutError):
+        db.analyze.wcc(timeout=0.0)
+    with pytest.raises(mg.TimeoutError):
+        db.analyze.project(timeout=0.0)

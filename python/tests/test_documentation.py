@@ -108,3 +108,18 @@ def test_readme_names_only_files_that_exist():
     links = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / "README.md").read_text())
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_page_on_algorithms_runs(tmp_path):
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    page = (ROOT / "docs/analytics.md").read_text()
+    report = []
+    test = doctest.DocTestParser().get_doctest(page.replace("```", ""), {"mg": mg}, "analytics", None, None)
+    result = doctest.DocTestRunner(optionflags=flags).run(test, out=report.append)
+    assert result.failed == 0 and result.attempted >= 20, "".join(report)
+
+
+def test_the_page_on_algorithms_names_all():
+    page = (ROOT / "docs/analytics.md").read_text()
+    methods = {name for name in vars(mg.Analyze) if not name.startswith("_")} - {"project"}
+    assert methods == set(re.findall(r"^\| `(\w+)` \| ", page, re.M))

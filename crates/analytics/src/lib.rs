@@ -12,7 +12,7 @@ mod algorithm;
 pub mod algorithms;
 pub mod engine;
 mod error;
-mod project;
+pub mod project;
 pub mod registry;
 mod run;
 

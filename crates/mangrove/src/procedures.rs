@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mangrove_graph::{GraphError, TraceId};
 use mangrove_query::procedure::{LIST, Procedure, Procedures, RESERVED_PREFIX};
 
-use crate::QueryOptions;
+use crate::{QueryOptions, analyze};
 
 /// Clones of a handle share it. A query keeps the procedures that existed when it began.
 pub struct Registry {
@@ -14,7 +14,9 @@ pub struct Registry {
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { procedures: Mutex::new(Procedures::built_in().clone()) }
+        let mut all = Procedures::clone(Procedures::built_in());
+        analyze::procedures().for_each(|(name, procedure)| all.insert(name, procedure));
+        Self { procedures: Mutex::new(Arc::new(all)) }
     }
 }
 

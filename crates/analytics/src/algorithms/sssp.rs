@@ -97,12 +97,15 @@ impl VertexProgram for Program {
     }
 }
 
-/// The greatest weight divided by the average degree: so a bucket has work for all, and few vertices are relaxed twice.
+/// A quarter of the average weight divided by the average degree. In narrow buckets few vertices are relaxed twice, and empty ones cost
+/// little.
 fn suitable_delta(outgoing: &Adjacent) -> f64 {
-    let greatest = outgoing.weights().par_iter().copied().reduce(|| 0.0, f64::max);
-    let greatest = if outgoing.weights().is_empty() || greatest <= 0.0 { 1.0 } else { greatest };
+    let weights = outgoing.weights();
+    let sum = if weights.is_empty() { outgoing.edges() as f64 } else { weights.iter().sum() };
+    let average = sum / outgoing.edges().max(1) as f64;
     let degree = outgoing.edges() as f64 / outgoing.vertices().max(1) as f64;
-    (greatest / degree.max(1.0)).max(f64::MIN_POSITIVE)
+    let delta = average / (4.0 * degree.max(1.0));
+    if delta > 0.0 && delta.is_finite() { delta } else { 1.0 }
 }
 
 struct Search<'g> {

@@ -1,7 +1,7 @@
 //! The other ends of the edges of each vertex.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use mangrove_graph::{
@@ -33,7 +33,7 @@ impl Adjacent {
         numbering: &Numbering,
         selection: &Selection,
         direction: Direction,
-        reading: &Reading<'_>,
+        reading: &mut Reading<'_>,
     ) -> Result<Self> {
         let wants = Wants { rows: true, neighbors: true, edges: selection.weight.is_some() };
         let hop = Hop { filter: selection.edge_filter.clone(), ..Hop::along(direction, selection.edges.clone(), wants) };
@@ -58,7 +58,7 @@ impl Adjacent {
         numbering: &Numbering,
         hop: &Hop,
         weight: Option<KeyId>,
-        reading: &Reading<'_>,
+        reading: &mut Reading<'_>,
     ) -> Result<Option<Vec<u32>>> {
         let batches = batches(&self.starts);
         let mut rooms = Vec::with_capacity(batches.len());
@@ -70,8 +70,10 @@ impl Adjacent {
             rooms.push(Mutex::new((room, room_of_weights)));
             (others, weights) = (rest, rest_of_weights);
         }
-        let (starts, done, has_gaps) = (&self.starts, AtomicU64::new(0), AtomicBool::new(false));
-        let counts = with_views(view, reading.threads, batches.len(), |view, number| {
+        let (starts, has_gaps) = (&self.starts, AtomicBool::new(false));
+        let of = batches.len() as u64;
+        let mut show = |done| (reading.show)(Stage { name: "reading edges", done, of });
+        let counts = with_views(view, reading.threads, batches.len(), (reading.limits, &mut show), |view, number| {
             let batch = batches[number].clone();
             let mut room = rooms[number].lock().unwrap_or_else(PoisonError::into_inner);
             let (others, weights) = &mut *room;
@@ -79,8 +81,6 @@ impl Adjacent {
             let found = Batch { view, numbering, hop, weight, starts }.read(batch.clone(), others, weights)?;
             let is_full = found.iter().zip(starts.windows(2)).all(|(found, ends)| u64::from(*found) == ends[1] - ends[0]);
             has_gaps.fetch_or(!is_full, Ordering::Relaxed);
-            let done = done.fetch_add(batch.len() as u64, Ordering::Relaxed) + batch.len() as u64;
-            (reading.show)(Stage { name: "reading edges", done, of: numbering.count() });
             Ok(found)
         })?;
         Ok(has_gaps.into_inner().then(|| counts.concat()))
@@ -256,10 +256,11 @@ fn chunks(starts: &[u64], size: u64) -> Vec<Range<usize>> {
 }
 
 /// Where the edges of each vertex begin, if all lead to chosen vertices.
-fn starts(view: &dyn GraphView, numbering: &Numbering, hop: &Hop, reading: &Reading<'_>) -> Result<Vec<u64>> {
+fn starts(view: &dyn GraphView, numbering: &Numbering, hop: &Hop, reading: &mut Reading<'_>) -> Result<Vec<u64>> {
     let count = numbering.count();
     let batches = count.div_ceil(BATCH_VERTICES as u64) as usize;
-    let degrees = with_views(view, reading.threads, batches, |view, number| {
+    let mut show = |done| (reading.show)(Stage { name: "counting edges", done, of: batches as u64 });
+    let degrees = with_views(view, reading.threads, batches, (reading.limits, &mut show), |view, number| {
         let first = number as u64 * BATCH_VERTICES as u64;
         let vertices = numbering.slice(first..count.min(first + BATCH_VERTICES as u64));
         let mut degrees = Vec::with_capacity(vertices.len());

@@ -6,15 +6,17 @@
 //! ```
 
 mod adjacent;
+mod gather;
 mod order;
 mod simple;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mangrove_graph::{Direction, ElementKind, Filter, GraphView, KeyId, LabelId, Numbering, Scan};
+use mangrove_graph::{Direction, ElementKind, Filter, GraphView, KeyId, LabelId, Numbering, ReadContext, Scan};
 
 pub use adjacent::Adjacent;
+pub use gather::{Along, Reduce};
 
 use crate::error::{AnalyticsError, Result};
 use crate::run::Stage;
@@ -67,8 +69,10 @@ pub struct Reading<'a> {
     pub threads: usize,
     /// The most bytes that it may take.
     pub bytes_max: u64,
-    /// Told how many vertices are done, on the calling thread or another.
-    pub show: &'a (dyn Fn(Stage) + Sync),
+    /// When to stop.
+    pub limits: &'a ReadContext,
+    /// Told how far it is, on the calling thread.
+    pub show: &'a mut dyn FnMut(Stage),
 }
 
 impl Projection {
@@ -76,7 +80,7 @@ impl Projection {
     ///
     /// # Errors
     /// If there are too many vertices or too little memory, which is estimated before the edges are read; if a weight is no number.
-    pub fn new(view: &dyn GraphView, selection: &Selection, needs: Needs, reading: &Reading<'_>) -> Result<Self> {
+    pub fn new(view: &dyn GraphView, selection: &Selection, needs: Needs, mut reading: Reading<'_>) -> Result<Self> {
         let scan = Scan { labels: selection.vertices.clone(), filters: selection.filters.clone(), ..Scan::default() };
         let numbering = Numbering::new(view, &scan)?;
         if numbering.count() >= VERTICES_MAX {
@@ -87,7 +91,7 @@ impl Projection {
             let (needed_mb, allowed_mb) = (needed.div_ceil(1 << 20), reading.bytes_max >> 20);
             return Err(AnalyticsError::TooLittleMemory { needed_mb, allowed_mb });
         }
-        let read = |direction| Adjacent::read(view, &numbering, selection, direction, reading).map(Arc::new);
+        let mut read = |direction| Adjacent::read(view, &numbering, selection, direction, &mut reading).map(Arc::new);
         let (mut incoming, mut outgoing) = (None, None);
         if !selection.is_directed {
             let both = read(Direction::Both)?;

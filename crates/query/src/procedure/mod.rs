@@ -10,7 +10,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use mangrove_graph::{GraphView, Map, Value};
+use mangrove_graph::{GraphView, Map, ReadContext, Value};
 
 use crate::diagnostics::suggest;
 use crate::error::{QueryError, QueryErrorKind, Result};
@@ -47,6 +47,8 @@ pub struct Invocation<'a> {
     pub parameters: &'a Map,
     /// The value of the traverser; `None` if the call starts the query.
     pub input: Option<&'a Value>,
+    /// What the query may use. A long procedure should check it now and then.
+    pub limits: ReadContext,
 }
 
 impl Invocation<'_> {

@@ -92,8 +92,10 @@ impl CallOp {
             cx.warn(format!("the procedure `{}` has no parameter `{stranger}`{hint}", self.name));
         }
         let input = (!self.start).then(|| self.batch.value(self.row));
-        let invocation = Invocation { graph: cx.view(), parameters, input: input.as_ref() };
-        procedure.call(&invocation).map_err(|failure| failed(&self.name, failure))
+        let limits = cx.shared.limits();
+        let invocation = Invocation { graph: cx.view(), parameters, input: input.as_ref(), limits };
+        // A procedure that honours the limits fails because of them, too.
+        procedure.call(&invocation).map_err(|failure| cx.check().err().unwrap_or_else(|| failed(&self.name, failure)))
     }
 
     /// The next value and its row.

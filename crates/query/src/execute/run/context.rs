@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use mangrove_graph::{Budget, CancelToken, ElementKind, GraphView, GraphWrite, KeyId, LabelId, Predicate, TraceId, Value};
+use mangrove_graph::{
+    Budget, CancelToken, ElementKind, GraphView, GraphWrite, KeyId, LabelId, Predicate, ReadContext, TraceId, Value,
+};
 
 use crate::diagnostics::suggest;
 use crate::error::{QueryError, QueryErrorKind, Result};
@@ -95,6 +97,13 @@ impl QueryState {
         let (deadline, budget) = (self.deadline, self.budget.clone());
         let (counters, may_go_deep) = (self.counters.clone(), self.may_go_deep);
         Self { deadline, budget, counters, may_go_deep, ..Self::new(source, options, self.mode) }
+    }
+
+    /// What the query may use, for work that it leaves to others.
+    pub fn limits(&self) -> ReadContext {
+        let QueryOptions { timeout, cancel, trace, .. } = &self.options;
+        let (deadline, budget) = (self.deadline, self.budget.clone());
+        ReadContext { deadline, timeout: *timeout, cancel: cancel.clone(), budget, trace: *trace }
     }
 
     pub fn trace(&self) -> TraceId {

@@ -1,0 +1,220 @@
+//! Algorithms on the whole graph: names and ids in, columns of values out.
+//!
+//! ```text
+//!   question    names and ids become an algorithm on a projected graph, which runs
+//!   columns     its outcome becomes columns of ids and values
+//!   projected   a graph as arrays, for programs of the user's own
+//!   procedures  the algorithms for queries: `call('mangrove.pagerank')`
+//! ```
+
+mod columns;
+mod procedures;
+mod projected;
+mod question;
+
+use std::time::{Duration, Instant};
+
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use mangrove_analytics::{AnalyticsError, Stage};
+use mangrove_directory::{Patience, Writer};
+use mangrove_graph::{
+    Cell, ElementId, Elements, GraphError, GraphWrite, KeyId, Numbering, PropertyColumn, ReadContext, Value, VertexId,
+};
+use mangrove_query::{CancelToken, Parameters};
+use thiserror::Error;
+
+use crate::Database;
+use crate::error::Bug;
+pub use procedures::all as procedures;
+pub use projected::Projected;
+use question::{Answer, Question};
+
+/// Vertices whose ids are read, or whose values are written, at a time.
+const BATCH: u64 = 8192;
+
+/// Which part of the graph to analyse, and how.
+#[derive(Clone, Debug)]
+pub struct AnalyzeOptions {
+    /// Labels of vertices; `None` means all.
+    pub vertices: Option<Vec<String>>,
+    /// Labels of edges; `None` means all. Edges that end at other vertices are left out.
+    pub edges: Option<Vec<String>>,
+    /// The property of edges that is their weight. An edge without it weighs 1, as all do without a weight.
+    pub weight: Option<String>,
+    /// Whether edges lead one way only.
+    pub directed: bool,
+    /// The property of vertices to write the values to, in one transaction.
+    pub write: Option<String>,
+    /// 0 means one for each core.
+    pub threads: usize,
+    /// Run as a vertex program over so many partitions, as on many machines, and count what crosses between them.
+    pub partitions: Option<u32>,
+    /// The most memory that it may take; `None` for what the machine has left.
+    pub memory_bytes: Option<u64>,
+    pub timeout: Option<Duration>,
+    pub cancel: CancelToken,
+}
+
+impl Default for AnalyzeOptions {
+    fn default() -> Self {
+        Self {
+            vertices: None,
+            edges: None,
+            weight: None,
+            directed: true,
+            write: None,
+            threads: 0,
+            partitions: None,
+            memory_bytes: None,
+            timeout: None,
+            cancel: CancelToken::default(),
+        }
+    }
+}
+
+impl AnalyzeOptions {
+    fn limits(&self) -> ReadContext {
+        ReadContext {
+            deadline: self.timeout.map(|timeout| Instant::now() + timeout),
+            timeout: self.timeout,
+            cancel: self.cancel.clone(),
+            ..ReadContext::default()
+        }
+    }
+}
+
+/// What an algorithm found.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// The columns `id` and `value`, one row for each vertex. A missing value says that there is none, such as a way to it.
+    pub values: RecordBatch,
+    /// What the algorithm says about the whole graph, in order.
+    pub summary: Vec<(&'static str, Value)>,
+    /// How long it took to read the graph into arrays.
+    pub reading: Duration,
+    /// How long the algorithm took after that.
+    pub running: Duration,
+}
+
+/// An error from analysing a graph.
+#[derive(Debug, Error)]
+pub enum AnalyzeError {
+    #[error(transparent)]
+    Analytics(#[from] AnalyticsError),
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A name or an option that makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    #[error(transparent)]
+    Bug(#[from] Bug),
+}
+
+impl AnalyzeError {
+    fn graph(&self) -> Option<&GraphError> {
+        match self {
+            AnalyzeError::Graph(error) | AnalyzeError::Analytics(AnalyticsError::Graph(error)) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Whether it was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.graph(), Some(GraphError::Stopped | GraphError::Busy { timed_out: false, .. }))
+    }
+
+    /// Whether its time was up.
+    pub fn is_late(&self) -> bool {
+        matches!(self.graph(), Some(GraphError::Late(_) | GraphError::Busy { timed_out: true, .. }))
+    }
+
+    /// Whether it was refused for want of memory.
+    pub fn is_of_memory(&self) -> bool {
+        matches!(self, AnalyzeError::Analytics(AnalyticsError::TooLittleMemory { .. }))
+    }
+}
+
+type Result<T, E = AnalyzeError> = std::result::Result<T, E>;
+
+impl Database {
+    /// Runs an algorithm on the graph as it is now. [`registry::ALGORITHMS`] lists them with their options.
+    ///
+    /// The values belong to the vertices of a snapshot. With [`AnalyzeOptions::write`], they are written afterwards, in one
+    /// transaction: vertices that were removed meanwhile are passed over, and new ones get none.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("people.mg");
+    /// use mangrove::{AnalyzeOptions, Database, Parameters, QueryOptions, Value};
+    ///
+    /// let db = Database::open(&path)?;
+    /// let add = "g.addV('person').as('a').addV('person').as('b').addE('knows').from('a').to('b')";
+    /// db.query(add, &Parameters::new(), &QueryOptions::default())?;
+    /// let found = db.analyze("wcc", &Parameters::new(), &AnalyzeOptions::default(), &mut |_| ())?;
+    /// assert_eq!(found.summary, [("components", Value::Int64(1))]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a name is unknown, an option is missing or wrong, memory does not suffice, or the graph cannot be written.
+    pub fn analyze(
+        &self,
+        name: &str,
+        arguments: &Parameters,
+        options: &AnalyzeOptions,
+        show: &mut dyn FnMut(Stage),
+    ) -> Result<Analysis> {
+        self.guarded(&|| format!("analysing: {name}"), || {
+            if options.write.is_some() && self.is_read_only() {
+                return Err(GraphError::ReadOnly.into());
+            }
+            let limits = options.limits();
+            let view = self.backend().view(Some(limits.clone()))?;
+            let Answer { outcome, numbering, reading, running } =
+                Question::new(&*view, name, arguments, options)?.run(&limits, show)?;
+            let (id, ids) = columns::ids(&*view, &numbering)?;
+            let values = columns::columns(outcome.values, id, ids)?;
+            if let Some(key) = &options.write {
+                self.write_values(values.column(1), &numbering, key, &limits)?;
+            }
+            Ok(Analysis { values, summary: outcome.summary, reading, running })
+        })
+    }
+
+    /// Writes the values of vertices to a property.
+    fn write_values(&self, values: &ArrayRef, numbering: &Numbering, key: &str, limits: &ReadContext) -> Result<()> {
+        let timeout = limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let patience = Patience { timeout, cancelled: &|| limits.cancel.is_cancelled() };
+        let mut transaction = self.backend().begin(Writer::this_thread(), patience)?;
+        let graph = transaction.graph();
+        let key = graph.ensure_key(key)?;
+        let mut first = 0;
+        while first < numbering.count() {
+            limits.check()?;
+            let end = numbering.count().min(first + BATCH);
+            let values = values.slice(first as usize, (end - first) as usize);
+            write_batch(graph, &numbering.slice(first..end), key, values)?;
+            first = end;
+        }
+        Ok(transaction.commit()?)
+    }
+}
+
+/// Sets the values of those vertices that are still there. A vertex without a value loses the one that it had.
+fn write_batch(graph: &mut dyn GraphWrite, vertices: &[VertexId], key: KeyId, values: ArrayRef) -> Result<()> {
+    let there = graph.contain(Elements::Vertices(vertices))?;
+    let had = graph.have(Elements::Vertices(vertices), key)?;
+    let rows = || there.iter().enumerate().filter(|(_, is_there)| **is_there).map(|(row, _)| row);
+    for row in rows().filter(|row| values.is_null(*row) && had[*row]) {
+        graph.set_cell(ElementId::Vertex(vertices[row]), key, Cell::Absent)?;
+    }
+    let (vertices, values) = match there.iter().all(|is_there| *is_there) {
+        true => (vertices.to_vec(), values),
+        false => {
+            let kept = UInt32Array::from_iter_values(rows().map(|row| row as u32));
+            let values = arrow_select::take::take(&values, &kept, None);
+            (rows().map(|row| vertices[row]).collect(), values.map_err(|error| GraphError::Invalid(error.to_string()))?)
+        }
+    };
+    Ok(graph.set_properties(Elements::Vertices(&vertices), key, &PropertyColumn::Typed(values))?)
+}

@@ -1,0 +1,102 @@
+//! A projected graph for programs of the user's own, over whole arrays.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{Field, Schema as ArrowSchema};
+use mangrove_analytics::project::{Along, Reduce};
+use mangrove_analytics::{AnalyticsError, Needs, Projection, Stage, watched};
+use mangrove_graph::ReadContext;
+
+use super::question::Question;
+use super::{AnalyzeError, AnalyzeOptions, Result, columns};
+use crate::Database;
+
+/// A part of the graph as arrays. It is a snapshot: changes of the database do not change it.
+pub struct Projected {
+    pub(super) projection: Projection,
+    /// The ids of the vertices, in the order of values.
+    pub ids: (Field, ArrayRef),
+    threads: usize,
+}
+
+impl Database {
+    /// Reads a part of the graph into arrays, for programs that compute with the values of all vertices at once.
+    ///
+    /// # Errors
+    /// As [`analyze`](Self::analyze).
+    pub fn project(&self, options: &AnalyzeOptions, show: &mut dyn FnMut(Stage)) -> Result<Projected> {
+        self.guarded(&|| "projecting the graph".into(), || {
+            let limits = options.limits();
+            let view = self.backend().view(Some(limits.clone()))?;
+            let (projection, threads) =
+                Question::project(&*view, options, Needs { incoming: true, ..Needs::default() }, &limits, show)?;
+            let ids = columns::ids(&*view, projection.numbering())?;
+            Ok(Projected { projection, ids, threads })
+        })
+    }
+
+    /// Writes a value for each vertex of a projected graph to a property, in one transaction. Nulls remove it. Vertices that were removed
+    /// meanwhile are passed over.
+    ///
+    /// # Errors
+    /// If there is not one value for each vertex, or if the graph cannot be written.
+    pub fn write_projected(&self, graph: &Projected, key: &str, values: &ArrayRef, options: &AnalyzeOptions) -> Result<()> {
+        self.guarded(&|| "writing values".into(), || {
+            if values.len() != graph.len() {
+                return Err(wrong_length(values.len(), graph.len()));
+            }
+            self.write_values(values, graph.projection.numbering(), key, &options.limits())
+        })
+    }
+}
+
+fn wrong_length(found: usize, wanted: usize) -> AnalyzeError {
+    AnalyzeError::Invalid(format!("there are {found} values for {wanted} vertices"))
+}
+
+impl Projected {
+    pub fn len(&self) -> usize {
+        self.projection.vertices()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// For each vertex, the number of its outgoing edges, or the sum of their weights.
+    pub fn out_degrees(&self) -> Vec<f64> {
+        self.projection.out_degrees()
+    }
+
+    /// For each vertex, the values of its in-neighbours as one. O(E), on all threads.
+    ///
+    /// # Errors
+    /// If there is not one value for each vertex, or if edges have no weights and `along` wants them.
+    pub fn gather(&self, values: &[f64], reduce: Reduce, along: Along, limits: &ReadContext) -> Result<Vec<f64>> {
+        if values.len() != self.len() {
+            return Err(wrong_length(values.len(), self.len()));
+        }
+        if along != Along::Nothing && !self.projection.has_weights() {
+            return Err(AnalyzeError::Invalid("the edges have no weights: project the graph with `weight`".into()));
+        }
+        let found = watched(self.threads, limits, &mut |_| (), |_| {
+            Ok::<_, AnalyticsError>(self.projection.gather(values, reduce, along))
+        });
+        Ok(found?)
+    }
+
+    /// The columns `id` and `value`.
+    ///
+    /// # Errors
+    /// If there is not one value for each vertex.
+    pub fn batch(&self, values: ArrayRef) -> Result<RecordBatch> {
+        if values.len() != self.len() {
+            return Err(wrong_length(values.len(), self.len()));
+        }
+        let value = Field::new("value", values.data_type().clone(), true);
+        let (id, ids) = self.ids.clone();
+        let schema = Arc::new(ArrowSchema::new(vec![id, value]));
+        RecordBatch::try_new(schema, vec![ids, values]).map_err(columns::invalid)
+    }
+}

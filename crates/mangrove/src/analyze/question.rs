@@ -1,0 +1,207 @@
+//! From names and ids to an algorithm on a projected graph.
+
+use std::time::{Duration, Instant};
+
+use mangrove_analytics::engine::Placement;
+use mangrove_analytics::{
+    About, Argument, Needs, OptionKind, Outcome, Projection, Reading, Selection, Stage, registry, watched,
+};
+use mangrove_graph::{ElementKind, GraphView, LabelId, Numbering, ReadContext, Schema, Value, VertexId, record};
+use mangrove_query::Parameters;
+use mangrove_query::diagnostics::suggest;
+
+use super::{AnalyzeError, AnalyzeOptions, Result};
+
+/// The most partitions of one process.
+const PARTITIONS_MAX: u32 = 4096;
+
+/// An algorithm, its options and a graph, all known by their ids.
+pub struct Question<'a> {
+    view: &'a dyn GraphView,
+    about: &'static About,
+    arguments: Vec<(&'a str, Argument)>,
+    selection: Selection,
+    placement: Option<Placement>,
+    threads: usize,
+    bytes_max: u64,
+}
+
+/// What came of it, with the vertices that the values belong to.
+pub struct Answer {
+    pub outcome: Outcome,
+    pub numbering: Numbering,
+    pub reading: Duration,
+    pub running: Duration,
+}
+
+impl<'a> Question<'a> {
+    pub fn new(view: &'a dyn GraphView, name: &str, given: &'a Parameters, options: &AnalyzeOptions) -> Result<Self> {
+        if options.partitions.is_some_and(|partitions| !(1..=PARTITIONS_MAX).contains(&partitions)) {
+            return Err(AnalyzeError::Invalid(format!("`partitions` must be from 1 to {PARTITIONS_MAX}")));
+        }
+        let names = registry::ALGORITHMS.iter().map(|about| about.name);
+        let about = registry::about(name).ok_or_else(|| unknown("algorithm", name, names))?;
+        if options.weight.is_some() && !about.takes_weights {
+            return Err(AnalyzeError::Invalid(format!("{name} looks at no weights: leave `weight` out")));
+        }
+        if options.write.is_some() && !about.gives_values() {
+            let reason = format!("{name} does not give one value for each vertex: leave `write` out");
+            return Err(AnalyzeError::Invalid(reason));
+        }
+        let argument = |(option, value): (&'a String, &Value)| {
+            let known = about.options.iter().find(|known| known.name == option);
+            let known = known.ok_or_else(|| unknown("option", option, about.options.iter().map(|known| known.name)))?;
+            Ok((option.as_str(), argument(view, known, value)?))
+        };
+        Ok(Self {
+            view,
+            about,
+            arguments: given.iter().map(argument).collect::<Result<_>>()?,
+            selection: selection(view.schema(), options)?,
+            placement: options.partitions.map(Placement::Hashed),
+            threads: threads(options),
+            bytes_max: bytes_max(options),
+        })
+    }
+
+    /// A projection, and how many threads it is for.
+    pub fn project(
+        view: &dyn GraphView,
+        options: &AnalyzeOptions,
+        needs: Needs,
+        limits: &ReadContext,
+        show: &mut dyn FnMut(Stage),
+    ) -> Result<(Projection, usize)> {
+        let threads = threads(options);
+        let selection = selection(view.schema(), options)?;
+        Ok((project(view, &selection, needs, (threads, bytes_max(options)), limits, show)?, threads))
+    }
+
+    /// Runs the algorithm.
+    pub fn run(&self, limits: &ReadContext, show: &mut dyn FnMut(Stage)) -> Result<Answer> {
+        let algorithm = registry::algorithm(self.about.name, &self.arguments)?;
+        let needs = if self.placement.is_some() { algorithm.needs_divided() } else { algorithm.needs() };
+        let started = Instant::now();
+        let projection = project(self.view, &self.selection, needs, (self.threads, self.bytes_max), limits, show)?;
+        let reading = started.elapsed();
+        let placement = self.placement;
+        let outcome = watched(self.threads, limits, show, |run| match placement {
+            None => algorithm.run(&projection, run).map(Some),
+            Some(placement) => algorithm.run_divided(&projection, placement, run),
+        })?;
+        let outcome = outcome.ok_or_else(|| {
+            AnalyzeError::Invalid(format!("{} is no vertex program: leave `partitions` out", self.about.name))
+        })?;
+        let running = started.elapsed() - reading;
+        tracing::info!(algorithm = self.about.name, seconds = running.as_secs_f64(), "analysed");
+        Ok(Answer { outcome, numbering: projection.numbering().clone(), reading, running })
+    }
+}
+
+fn threads(options: &AnalyzeOptions) -> usize {
+    match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    }
+}
+
+fn bytes_max(options: &AnalyzeOptions) -> u64 {
+    options.memory_bytes.or_else(available_memory).unwrap_or(u64::MAX)
+}
+
+/// Reads the selected part of a graph on some threads, within a bound on memory.
+fn project(
+    view: &dyn GraphView,
+    selection: &Selection,
+    needs: Needs,
+    (threads, bytes_max): (usize, u64),
+    limits: &ReadContext,
+    show: &mut dyn FnMut(Stage),
+) -> Result<Projection> {
+    let started = Instant::now();
+    let projection = Projection::new(view, selection, needs, Reading { threads, bytes_max, limits, show })?;
+    let (vertices, bytes, seconds) = (projection.vertices(), projection.bytes(), started.elapsed().as_secs_f64());
+    tracing::info!(vertices, bytes, seconds, "projected");
+    Ok(projection)
+}
+
+/// The part of the graph that the options name.
+fn selection(schema: &Schema, options: &AnalyzeOptions) -> Result<Selection> {
+    let labels = |kind, names: &Option<Vec<String>>| match names {
+        Some(names) => names.iter().map(|name| label(schema, kind, name)).collect::<Result<Vec<_>>>().map(Some),
+        None => Ok(None),
+    };
+    let weight = options.weight.as_ref().map(|key| {
+        let keys = schema.known_keys().map(|name| &**name);
+        schema.key(key).ok_or_else(|| unknown("property key", key, keys))
+    });
+    Ok(Selection {
+        vertices: labels(ElementKind::Vertex, &options.vertices)?,
+        edges: labels(ElementKind::Edge, &options.edges)?,
+        weight: weight.transpose()?,
+        is_directed: options.directed,
+        ..Selection::default()
+    })
+}
+
+fn label(schema: &Schema, kind: ElementKind, name: &str) -> Result<LabelId> {
+    let what = if kind == ElementKind::Vertex { "vertex label" } else { "edge label" };
+    let names = || schema.known_labels(kind).map(|(_, label)| &*label.name);
+    let known = schema.label(kind, name).filter(|_| names().any(|known| known == name));
+    known.ok_or_else(|| unknown(what, name, names()))
+}
+
+fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> AnalyzeError {
+    let known: Vec<&str> = known.collect();
+    let hint = match suggest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "there is none at all".into(),
+        None => format!("there are {}", known.join(", ")),
+    };
+    AnalyzeError::Invalid(format!("there is no {what} `{name}`; {hint}"))
+}
+
+/// An option's value, in the form that it needs.
+fn argument(view: &dyn GraphView, option: &registry::OptionAbout, value: &Value) -> Result<Argument> {
+    let wrong = |expected: &str| AnalyzeError::Invalid(format!("`{}` is {value}; {expected}", option.name));
+    Ok(match option.kind {
+        OptionKind::Count => {
+            let count = value.as_i64().and_then(|count| u64::try_from(count).ok());
+            Argument::Count(count.ok_or_else(|| wrong("it must be a whole number, 0 or more"))?)
+        }
+        OptionKind::Real => Argument::Real(value.as_f64().ok_or_else(|| wrong("it must be a number"))?),
+        OptionKind::Flag => match value {
+            Value::Bool(flag) => Argument::Flag(*flag),
+            _ => return Err(wrong("it must be true or false")),
+        },
+        OptionKind::Vertex => Argument::Vertex(vertex(view, option.name, value)?),
+        OptionKind::VertexWeights => {
+            let Value::Map(weights) = value else { return Err(wrong("it must be a map of ids to weights")) };
+            let weight = |(id, weight): &(Value, Value)| {
+                let weight = weight.as_f64().ok_or_else(|| wrong("the weights must be numbers"))?;
+                Ok((vertex(view, option.name, id)?, weight))
+            };
+            Argument::VertexWeights(weights.iter().map(weight).collect::<Result<_>>()?)
+        }
+    })
+}
+
+fn vertex(view: &dyn GraphView, option: &str, id: &Value) -> Result<VertexId> {
+    if let Some(vertex) = record::find_vertex(view, id)? {
+        return Ok(vertex);
+    }
+    let other = match record::other_spelling(id) {
+        Some(other) if record::find_vertex(view, &other)?.is_some() => {
+            format!("; there is one with the {} {other}", if matches!(other, Value::String(_)) { "text" } else { "number" })
+        }
+        _ => String::new(),
+    };
+    Err(AnalyzeError::Invalid(format!("`{option}`: no vertex has the id {id}{other}")))
+}
+
+/// What the machine can give without swapping; `None` if it does not say.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
+}
