@@ -473,6 +473,25 @@ def test_programs_that_make_no_sense_are_refused(db, tmp_path):
         mg.open(tmp_path / "air.mg", read_only=True).analyze.project().write("x", np.ones(4))
 
 
+def test_each_analysis_sees_the_last_commit(tmp_path):
+    """Arrays that were read are kept until the graph changes."""
+    edges = random_edges(8)
+    db = graph_of(tmp_path / "db", edges, 60)
+    for _ in range(2):
+        assert db.analyze.wcc().to_dict() == db.analyze.wcc(partitions=2).to_dict()
+        assert db.analyze.scc().summary["components"] >= db.analyze.wcc().summary["components"]
+        assert set(db.analyze.cdlp(iterations=1).to_dict()) == set(range(60))
+    before = db.analyze.wcc().summary["components"]
+    db.query("g.addV('v').property(id, 1000)")
+    assert db.analyze.wcc().summary["components"] == before + 1
+    other = mg.open(tmp_path / "db", read_only=True)
+    assert other.analyze.wcc().summary["components"] == before + 1
+    db.query("g.V(1000).addE('e').to(__.V(0))")
+    assert db.analyze.wcc().summary["components"] == other.analyze.wcc().summary["components"] == before
+    with pytest.raises(mg.TimeoutError):
+        db.analyze.pagerank(timeout=0.0, iterations=10_000_000)
+
+
 def test_reading_a_graph_can_be_stopped(tmp_path):
     db = graph_of(tmp_path / "db", skewed_edges(2), 3_000)
     with pytest.raises(mg.TimeoutError):

@@ -50,6 +50,11 @@ pub trait Backend: Send + Sync {
 pub trait BackendView: GraphView + Send {
     /// Sets the limits of the reader, which all calls honour from now on; `None` for no limits.
     fn limit(&mut self, limits: Option<ReadContext>);
+
+    /// A number that no view of another state of the graph has; `None` if there is none.
+    fn version(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A graph under change. Dropping it undoes everything.
@@ -119,6 +124,10 @@ impl Backend for Store {
 impl BackendView for mangrove_directory::Snapshot {
     fn limit(&mut self, limits: Option<ReadContext>) {
         mangrove_directory::Snapshot::limit(self, limits);
+    }
+
+    fn version(&self) -> Option<u64> {
+        Some(self.commit_number() as u64)
     }
 }
 

@@ -10,6 +10,7 @@ use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, Lo
 use mangrove_lake::{GraphArOptions, GraphArReport, Lake, LakeChanges, LakeOptions};
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 
+use crate::analyze::Projections;
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad};
 use crate::declare;
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
@@ -632,6 +633,10 @@ impl Database {
 
     pub(crate) fn backend(&self) -> &dyn Backend {
         &*self.shared.backend
+    }
+
+    pub(crate) fn projections(&self) -> &Projections {
+        &self.shared.projections
     }
 
     pub(crate) fn guarded<T, E: From<Bug>>(

@@ -95,6 +95,10 @@ impl BackendView for LakeView {
     fn limit(&mut self, limits: Option<ReadContext>) {
         LakeView::limit(self, limits);
     }
+
+    fn version(&self) -> Option<u64> {
+        Some(self.opening())
+    }
 }
 
 /// The file that names the others of a lake, as an address or an absolute path: so it stays the same if the process changes its

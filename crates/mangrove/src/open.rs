@@ -10,6 +10,7 @@ use mangrove_directory::Store;
 use mangrove_graph::GraphError;
 use mangrove_query::Crew;
 
+use crate::analyze::Projections;
 use crate::backend::Backend;
 use crate::error::{OpenError, OpenFailure};
 use crate::prepared::Prepared;
@@ -22,6 +23,7 @@ use crate::{Durability, OpenOptions};
 pub struct DatabaseState {
     pub backend: Box<dyn Backend>,
     pub prepared: Prepared,
+    pub projections: Projections,
     /// The threads that help all queries.
     pub crew: Arc<Crew>,
     pub procedures: Arc<Registry>,
@@ -63,7 +65,8 @@ fn open_at(path: &Path, options: &OpenOptions, scratch: Option<Scratch>) -> Resu
 
 /// What the handles of a database share, whatever keeps its graph.
 pub fn over(backend: Box<dyn Backend>, path: &Path, reports: Arc<Path>, scratch: Option<Scratch>) -> Arc<DatabaseState> {
-    let (prepared, procedures, crew, streams) = (Prepared::default(), Arc::default(), Arc::default(), Arc::default());
+    let (prepared, projections) = (Prepared::default(), Projections::default());
+    let (procedures, crew, streams) = (Arc::default(), Arc::default(), Arc::default());
     let path = path.to_owned();
-    Arc::new(DatabaseState { backend, prepared, procedures, crew, streams, path, reports, _scratch: scratch })
+    Arc::new(DatabaseState { backend, prepared, projections, procedures, crew, streams, path, reports, _scratch: scratch })
 }

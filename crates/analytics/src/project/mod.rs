@@ -54,14 +54,15 @@ pub struct Needs {
     pub id_order: bool,
 }
 
-/// A projected graph.
+/// A projected graph. A clone shares its arrays.
+#[derive(Clone)]
 pub struct Projection {
-    numbering: Numbering,
+    numbering: Arc<Numbering>,
     is_directed: bool,
     has_weights: bool,
     incoming: Option<Arc<Adjacent>>,
     outgoing: Option<Arc<Adjacent>>,
-    id_order: Option<Vec<u32>>,
+    id_order: Option<Arc<Vec<u32>>>,
 }
 
 /// How a projection is made.
@@ -80,33 +81,68 @@ impl Projection {
     ///
     /// # Errors
     /// If there are too many vertices or too little memory, which is estimated before the edges are read; if a weight is no number.
-    pub fn new(view: &dyn GraphView, selection: &Selection, needs: Needs, mut reading: Reading<'_>) -> Result<Self> {
+    pub fn new(view: &dyn GraphView, selection: &Selection, needs: Needs, reading: Reading<'_>) -> Result<Self> {
         let scan = Scan { labels: selection.vertices.clone(), filters: selection.filters.clone(), ..Scan::default() };
         let numbering = Numbering::new(view, &scan)?;
         if numbering.count() >= VERTICES_MAX {
             return Err(AnalyticsError::TooManyVertices { vertices: numbering.count(), most: VERTICES_MAX - 1 });
         }
-        let needed = estimate(view, selection, needs, numbering.count())?;
+        let nothing = Self {
+            numbering: Arc::new(numbering),
+            is_directed: selection.is_directed,
+            has_weights: selection.weight.is_some(),
+            incoming: None,
+            outgoing: None,
+            id_order: None,
+        };
+        nothing.extended(view, selection, needs, reading)
+    }
+
+    /// The same projection with all that is needed. What is there already is shared. View and selection must be those that it was made
+    /// with.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn extended(
+        &self,
+        view: &dyn GraphView,
+        selection: &Selection,
+        needs: Needs,
+        mut reading: Reading<'_>,
+    ) -> Result<Self> {
+        let missing = self.missing(needs);
+        let needed = estimate(view, selection, needs, self.numbering.count())?;
         if needed > reading.bytes_max {
             let (needed_mb, allowed_mb) = (needed.div_ceil(1 << 20), reading.bytes_max >> 20);
             return Err(AnalyticsError::TooLittleMemory { needed_mb, allowed_mb });
         }
-        let mut read = |direction| Adjacent::read(view, &numbering, selection, direction, &mut reading).map(Arc::new);
-        let (mut incoming, mut outgoing) = (None, None);
-        if !selection.is_directed {
-            let both = read(Direction::Both)?;
-            (incoming, outgoing) = (Some(both.clone()), Some(both));
+        let mut all = self.clone();
+        let mut read =
+            |direction| Adjacent::read(view, &self.numbering, selection, direction, &mut reading).map(Arc::new).map(Some);
+        if !self.is_directed && (missing.incoming || missing.outgoing) {
+            all.incoming = read(Direction::Both)?;
+            all.outgoing = all.incoming.clone();
         } else {
-            if needs.incoming {
-                incoming = Some(read(Direction::In)?);
+            if missing.incoming {
+                all.incoming = read(Direction::In)?;
             }
-            if needs.outgoing {
-                outgoing = Some(read(Direction::Out)?);
+            if missing.outgoing {
+                all.outgoing = read(Direction::Out)?;
             }
         }
-        let id_order = if needs.id_order { Some(order::of_ids(view, &numbering)?) } else { None };
-        let has_weights = selection.weight.is_some();
-        Ok(Self { numbering, is_directed: selection.is_directed, has_weights, incoming, outgoing, id_order })
+        if missing.id_order {
+            all.id_order = Some(Arc::new(order::of_ids(view, &self.numbering)?));
+        }
+        Ok(all)
+    }
+
+    /// What of the needs is not there.
+    fn missing(&self, needs: Needs) -> Needs {
+        Needs {
+            incoming: needs.incoming && self.incoming.is_none(),
+            outgoing: needs.outgoing && self.outgoing.is_none(),
+            id_order: needs.id_order && self.id_order.is_none(),
+        }
     }
 
     /// The number of vertices.
@@ -167,7 +203,7 @@ impl Projection {
     /// # Panics
     /// If the algorithm did not say that it needs it.
     pub fn id_order(&self) -> &[u32] {
-        self.id_order.as_deref().expect("the algorithm needs the order of ids")
+        self.id_order.as_deref().map(Vec::as_slice).expect("the algorithm needs the order of ids")
     }
 
     /// The bytes that it holds.
@@ -186,7 +222,10 @@ fn estimate(view: &dyn GraphView, selection: &Selection, needs: Needs, vertices:
         Some(labels) => labels.iter().map(|label| statistics.count(ElementKind::Edge, *label)).sum(),
     };
     let of_edge = if selection.weight.is_some() { 12 } else { 4 };
-    let lists = if selection.is_directed { u64::from(needs.incoming) + u64::from(needs.outgoing) } else { 2 };
-    let starts = if selection.is_directed { lists } else { 1 };
+    let lists = match selection.is_directed {
+        true => u64::from(needs.incoming) + u64::from(needs.outgoing),
+        false => 2 * u64::from(needs.incoming || needs.outgoing),
+    };
+    let starts = lists.min(if selection.is_directed { 2 } else { 1 });
     Ok(lists * edges * of_edge + (starts + 3) * vertices * 8)
 }

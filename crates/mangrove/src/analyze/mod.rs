@@ -3,11 +3,13 @@
 //! ```text
 //!   question    names and ids become an algorithm on a projected graph, which runs
 //!   columns     its outcome becomes columns of ids and values
+//!   kept        projections of the last commit
 //!   projected   a graph as arrays, for programs of the user's own
 //!   procedures  the algorithms for queries: `call('mangrove.pagerank')`
 //! ```
 
 mod columns;
+mod kept;
 mod procedures;
 mod projected;
 mod question;
@@ -24,10 +26,12 @@ use mangrove_query::{CancelToken, Parameters};
 use thiserror::Error;
 
 use crate::Database;
+use crate::backend::BackendView;
 use crate::error::Bug;
+pub use kept::Projections;
 pub use procedures::all as procedures;
 pub use projected::Projected;
-use question::{Answer, Question};
+use question::{Answer, Question, Source};
 
 /// Vertices whose ids are read, or whose values are written, at a time.
 const BATCH: u64 = 8192;
@@ -171,7 +175,7 @@ impl Database {
             let limits = options.limits();
             let view = self.backend().view(Some(limits.clone()))?;
             let Answer { outcome, numbering, reading, running } =
-                Question::new(&*view, name, arguments, options)?.run(&limits, show)?;
+                Question::new(&*view, self.source(&*view), name, arguments, options)?.run(&limits, show)?;
             let (id, ids) = columns::ids(&*view, &numbering)?;
             let values = columns::columns(outcome.values, id, ids)?;
             if let Some(key) = &options.write {
@@ -179,6 +183,11 @@ impl Database {
             }
             Ok(Analysis { values, summary: outcome.summary, reading, running })
         })
+    }
+
+    /// Where projections of a view are kept.
+    fn source(&self, view: &dyn BackendView) -> Source<'_> {
+        Some((self.projections(), view.version()?))
     }
 
     /// Writes the values of vertices to a property.

@@ -63,7 +63,7 @@ fn run(about: &'static About, call: &Invocation<'_>) -> Result<Given, Failure> {
             _ => {}
         }
     }
-    let question = Question::new(call.graph, about.name, &arguments, &options)?;
+    let question = Question::new(call.graph, None, about.name, &arguments, &options)?;
     let answer = question.run(&call.limits, &mut |_: Stage| ())?;
     Ok(Box::new(rows(columns(about), answer.outcome.values, &answer.numbering).into_iter().map(Ok)))
 }

@@ -8,7 +8,7 @@ use mangrove_analytics::project::{Along, Reduce};
 use mangrove_analytics::{AnalyticsError, Needs, Projection, Stage, watched};
 use mangrove_graph::ReadContext;
 
-use super::question::Question;
+use super::question::chosen;
 use super::{AnalyzeError, AnalyzeOptions, Result, columns};
 use crate::Database;
 
@@ -29,8 +29,8 @@ impl Database {
         self.guarded(&|| "projecting the graph".into(), || {
             let limits = options.limits();
             let view = self.backend().view(Some(limits.clone()))?;
-            let (projection, threads) =
-                Question::project(&*view, options, Needs { incoming: true, ..Needs::default() }, &limits, show)?;
+            let needs = Needs { incoming: true, ..Needs::default() };
+            let (projection, threads) = chosen(&*view, self.source(&*view), options, needs, &limits, show)?;
             let ids = columns::ids(&*view, projection.numbering())?;
             Ok(Projected { projection, ids, threads })
         })

@@ -10,6 +10,7 @@ use mangrove_graph::{ElementKind, GraphView, LabelId, Numbering, ReadContext, Sc
 use mangrove_query::Parameters;
 use mangrove_query::diagnostics::suggest;
 
+use super::kept::Projections;
 use super::{AnalyzeError, AnalyzeOptions, Result};
 
 /// The most partitions of one process.
@@ -22,9 +23,13 @@ pub struct Question<'a> {
     arguments: Vec<(&'a str, Argument)>,
     selection: Selection,
     placement: Option<Placement>,
+    source: Source<'a>,
     threads: usize,
     bytes_max: u64,
 }
+
+/// Where projections are kept, and the version of the graph; `None` if it cannot be named.
+pub type Source<'a> = Option<(&'a Projections, u64)>;
 
 /// What came of it, with the vertices that the values belong to.
 pub struct Answer {
@@ -35,7 +40,13 @@ pub struct Answer {
 }
 
 impl<'a> Question<'a> {
-    pub fn new(view: &'a dyn GraphView, name: &str, given: &'a Parameters, options: &AnalyzeOptions) -> Result<Self> {
+    pub fn new(
+        view: &'a dyn GraphView,
+        source: Source<'a>,
+        name: &str,
+        given: &'a Parameters,
+        options: &AnalyzeOptions,
+    ) -> Result<Self> {
         if options.partitions.is_some_and(|partitions| !(1..=PARTITIONS_MAX).contains(&partitions)) {
             return Err(AnalyzeError::Invalid(format!("`partitions` must be from 1 to {PARTITIONS_MAX}")));
         }
@@ -59,22 +70,15 @@ impl<'a> Question<'a> {
             arguments: given.iter().map(argument).collect::<Result<_>>()?,
             selection: selection(view.schema(), options)?,
             placement: options.partitions.map(Placement::Hashed),
+            source,
             threads: threads(options),
             bytes_max: bytes_max(options),
         })
     }
 
-    /// A projection, and how many threads it is for.
-    pub fn project(
-        view: &dyn GraphView,
-        options: &AnalyzeOptions,
-        needs: Needs,
-        limits: &ReadContext,
-        show: &mut dyn FnMut(Stage),
-    ) -> Result<(Projection, usize)> {
-        let threads = threads(options);
-        let selection = selection(view.schema(), options)?;
-        Ok((project(view, &selection, needs, (threads, bytes_max(options)), limits, show)?, threads))
+    /// The projection of the graph, kept or read.
+    fn projection(&self, needs: Needs, limits: &ReadContext, show: &mut dyn FnMut(Stage)) -> Result<Projection> {
+        project(self.view, self.source, &self.selection, needs, (self.threads, self.bytes_max), limits, show)
     }
 
     /// Runs the algorithm.
@@ -82,7 +86,7 @@ impl<'a> Question<'a> {
         let algorithm = registry::algorithm(self.about.name, &self.arguments)?;
         let needs = if self.placement.is_some() { algorithm.needs_divided() } else { algorithm.needs() };
         let started = Instant::now();
-        let projection = project(self.view, &self.selection, needs, (self.threads, self.bytes_max), limits, show)?;
+        let projection = self.projection(needs, limits, show)?;
         let reading = started.elapsed();
         let placement = self.placement;
         let outcome = watched(self.threads, limits, show, |run| match placement {
@@ -109,9 +113,23 @@ fn bytes_max(options: &AnalyzeOptions) -> u64 {
     options.memory_bytes.or_else(available_memory).unwrap_or(u64::MAX)
 }
 
-/// Reads the selected part of a graph on some threads, within a bound on memory.
+/// The part of the graph that the options choose, as arrays, and how many threads it is for.
+pub fn chosen(
+    view: &dyn GraphView,
+    source: Source<'_>,
+    options: &AnalyzeOptions,
+    needs: Needs,
+    limits: &ReadContext,
+    show: &mut dyn FnMut(Stage),
+) -> Result<(Projection, usize)> {
+    let (threads, selection) = (threads(options), selection(view.schema(), options)?);
+    Ok((project(view, source, &selection, needs, (threads, bytes_max(options)), limits, show)?, threads))
+}
+
+/// Reads the selected part of a graph on some threads, within a bound on memory. What is kept of it is not read again.
 fn project(
     view: &dyn GraphView,
+    source: Source<'_>,
     selection: &Selection,
     needs: Needs,
     (threads, bytes_max): (usize, u64),
@@ -119,7 +137,14 @@ fn project(
     show: &mut dyn FnMut(Stage),
 ) -> Result<Projection> {
     let started = Instant::now();
-    let projection = Projection::new(view, selection, needs, Reading { threads, bytes_max, limits, show })?;
+    let reading = Reading { threads, bytes_max, limits, show };
+    let projection = match source.and_then(|(kept, version)| kept.get(version, selection)) {
+        Some(known) => known.extended(view, selection, needs, reading)?,
+        None => Projection::new(view, selection, needs, reading)?,
+    };
+    if let Some((kept, version)) = source {
+        kept.put(version, selection, &projection);
+    }
     let (vertices, bytes, seconds) = (projection.vertices(), projection.bytes(), started.elapsed().as_secs_f64());
     tracing::info!(vertices, bytes, seconds, "projected");
     Ok(projection)

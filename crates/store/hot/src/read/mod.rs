@@ -115,7 +115,7 @@ impl HotSnapshot {
     }
 
     /// The number of the commit it sees.
-    pub(crate) fn commit_number(&self) -> usize {
+    pub fn commit_number(&self) -> usize {
         self.txn.id()
     }
 

@@ -31,7 +31,7 @@ mod view;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{ElementKind, KeyId, LabelId, LabelSchema, ReadContext, Schema, Statistics};
@@ -61,6 +61,8 @@ const NAMES_MAX: usize = 60_000;
 
 /// Open files.
 pub struct Lake {
+    /// No other opening of files in this process has it.
+    number: u64,
     tables: Tables,
     schema: Arc<Schema>,
     /// Counted when they are first asked for.
@@ -436,8 +438,10 @@ impl Lake {
         indexes: IndexCache,
     ) -> Self {
         let edge_ids = schema.edge_labels.iter().map(|_| LazyIds::default()).collect();
+        static OPENINGS: AtomicU64 = AtomicU64::new(0);
+        let number = OPENINGS.fetch_add(1, Ordering::Relaxed);
         let (schema, statistics) = (Arc::new(schema), OnceLock::new());
-        Self { tables, schema, statistics, vertices, edges, edge_ids, times, indexes }
+        Self { number, tables, schema, statistics, vertices, edges, edge_ids, times, indexes }
     }
 }
 

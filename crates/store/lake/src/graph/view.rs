@@ -36,6 +36,11 @@ impl LakeView {
         self.limits = limits;
     }
 
+    /// The number of the opening that it sees: each opening of files has one of its own.
+    pub fn opening(&self) -> u64 {
+        self.lake.number
+    }
+
     fn limits(&self) -> Option<&ReadContext> {
         self.limits.as_ref()
     }
