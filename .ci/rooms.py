@@ -39,7 +39,7 @@ FLOORS = {
     "crates/query/src/execute/ops": [
         "barrier map operand resource",
         "branch call date element filter hop matching mutate reduce repeat select",
-        "group init list math merge set side_effect text tree",
+        "group init list math merge set shortest side_effect text tree",
         "closing partial semi_join",
     ],
     "crates/analytics/src": ["error", "run", "project", "engine", "algorithm", "algorithms", "registry", "lib"],

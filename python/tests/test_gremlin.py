@@ -118,3 +118,50 @@ def test_asynchronous_submission(g):
 
 def test_any_source_can_use_the_connection(db):
     assert traversal().with_(InProcessConnection(db)).V().count().next() == 5
+
+
+def test_shortest_paths_are_those_of_networkx(tmp_path):
+    import random
+
+    import networkx as nx
+
+    rng = random.Random(3)
+    edges = [(rng.randrange(40), rng.randrange(40), rng.randrange(1, 9)) for _ in range(110)]
+    graph = nx.MultiDiGraph()
+    graph.add_nodes_from(range(40))
+    graph.add_weighted_edges_from(edges)
+    db = mg.open(tmp_path / "paths")
+    with db.ingest() as w:
+        w.add_vertices("v", [{"~id": vertex} for vertex in range(40)])
+        w.add_edges("e", edges, columns=["from", "to", "weight"])
+    flat = nx.Graph(graph)
+    for target in range(40):
+        for name, given, weight, of in (
+            ("", "", None, flat),
+            (".with(ShortestPath.edges, __.outE())", "", None, nx.DiGraph(graph)),
+            (".with('~tinkerpop.shortestPath.edges', Direction.OUT)", ".with('~tinkerpop.shortestPath.distance', 'weight')", "weight", graph),
+        ):
+            query = f"g.V(0).shortestPath().with(ShortestPath.target, __.hasId({target})){name}{given}"
+            found = [tuple(vertex.id for vertex in path.objects) for path in db.query(query).to_list()]
+            expected = set(map(tuple, nx.all_shortest_paths(of, 0, target, weight=weight))) if nx.has_path(of, 0, target) else set()
+            assert len(found) == len(set(found)) and set(found) == expected
+    near = db.query("g.V(0).shortestPath().with(ShortestPath.maxDistance, 2).count(local).max()").one()
+    assert near == 3
+    with_edges = db.query("g.V(0).shortestPath().with(ShortestPath.includeEdges).limit(2)").to_list()[1]
+    assert [type(item).__name__ for item in with_edges.objects] == ["Vertex", "Edge", "Vertex"]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("g.V().shortestPath().with('depth', 1)", "shortestPath\\(\\) has the options target, edges, distance, maxDistance and includeEdges"),
+        ("g.V().shortestPath().with(ShortestPath.maxDistance, -1)", "maxDistance must be a number of 0 or more, not -1"),
+        ("g.V().shortestPath().with(ShortestPath.edges, __.out())", "edges works on an edge, but got the vertex"),
+        ("g.V().shortestPath().with(ShortestPath.distance, 'city')", "the distance of an edge must be a number of 0 or more"),
+        ("g.E().shortestPath()", "shortestPath works on a vertex"),
+        ("g.V().pageRank()", "the step `pageRank` is not supported"),
+    ],
+)
+def test_shortest_paths_that_make_no_sense_are_refused(db, query, message):
+    with pytest.raises(mg.QueryError, match=message):
+        db.query(query)

@@ -32,6 +32,7 @@ use crate::execute::ops::resource::TimeLimitOp;
 use crate::execute::ops::select::*;
 use crate::execute::ops::semi_join::SemiJoinOp;
 use crate::execute::ops::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
+use crate::execute::ops::shortest::{ShortestPathOp, Waiting};
 use crate::execute::ops::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
 use crate::execute::ops::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, TextOp};
 use crate::execute::ops::tree::TreeOp;
@@ -280,6 +281,18 @@ fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
                 with: with.collect::<Result<_>>()?,
             };
             Box::new(CallOp::new(call.name.clone(), parameters, place.start))
+        }
+        Step::ShortestPath(asked) => {
+            let child = |traversal: &Option<Traversal>| traversal.as_ref().map(child).transpose();
+            Box::new(ShortestPathOp {
+                target: child(&asked.target)?,
+                direction: asked.direction,
+                edges: child(&asked.edges)?,
+                distance: child(&asked.distance)?,
+                max_distance: asked.max_distance.unwrap_or(f64::INFINITY),
+                includes_edges: asked.includes_edges,
+                waiting: Waiting::default(),
+            })
         }
         Step::Hop { direction, labels, to_edges, filter, any_order, limit, latest } => {
             let followed = Followed::new(labels.clone(), filter.clone()).latest(latest.clone());

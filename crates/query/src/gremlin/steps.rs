@@ -148,7 +148,7 @@ pub static STEPS: [KnownStep; 158] = [
     step("sack", Plain, "the traverser's sack, or a new value for it"),
     step("sample", Plain, "n at random"),
     step("select", Plain, "what `as()` named, or values of a map by key"),
-    step("shortestPath", Plain, "not yet: shortest paths between vertices"),
+    step("shortestPath", Plain, "the shortest paths from each vertex"),
     step("sideEffect", Plain, "run the traversal, pass on what came"),
     step("simplePath", Plain, "keep those whose path visits nothing twice"),
     step("skip", Plain, "all but the first n"),

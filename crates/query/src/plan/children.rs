@@ -106,6 +106,12 @@ macro_rules! children {
                 }
             }
             Step::ElementMap { visible: Some(child), .. } => $visit(child),
+            Step::ShortestPath(asked) => {
+                let children = [& $($mut)? asked.target, & $($mut)? asked.edges, & $($mut)? asked.distance];
+                for child in children.into_iter().flatten() {
+                    $visit(child);
+                }
+            }
             Step::Call(call) => {
                 if let Some(child) = & $($mut)? call.child {
                     $visit(child);
@@ -292,6 +298,7 @@ macro_rules! modulators {
             | Step::Partial(_)
             | Step::SemiJoin { .. }
             | Step::Call(_)
+            | Step::ShortestPath(_)
             | Step::And(_)
             | Step::Or(_)
             | Step::Union(_)

@@ -242,6 +242,7 @@ impl Step {
             Step::Inject(values) => STREAM.many().gives(of_values(values)),
             Step::Call(_) => EACH.many().reads(Reads::PROCEDURE.and(Reads::GRAPH)).gives(Gives::Anything),
 
+            Step::ShortestPath(_) => EACH.many().reads(Reads::EDGES.and(Reads::GRAPH)).gives(Gives::Anything).heavy(),
             Step::Hop { .. } => EACH.many().reads(Reads::EDGES).gives(Gives::Elements).heavy().safe(),
             Step::End(end) => EACH.many().reads(Reads::LAST.when(matches!(end, EndOf::Other))).gives(Gives::Elements).safe(),
             Step::Degree { .. } => EACH.reads(Reads::EDGES).gives(Gives::Scalars).safe(),

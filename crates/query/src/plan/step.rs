@@ -318,6 +318,8 @@ pub enum Step {
     Call(Box<ProcedureCall>),
 
     // ---- topology
+    /// All shortest paths from each vertex.
+    ShortestPath(Box<ShortestPath>),
     Hop {
         direction: Direction,
         /// No labels means all.
@@ -571,6 +573,27 @@ pub enum Step {
     Drop,
 
     Fail(Option<Name>),
+}
+
+/// What `shortestPath` is asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShortestPath {
+    /// Vertices where paths end; all, if there is none.
+    pub target: Option<Traversal>,
+    pub direction: Direction,
+    /// The edges of a vertex that paths follow, instead of those of a direction.
+    pub edges: Option<Traversal>,
+    /// The length of an edge, instead of 1.
+    pub distance: Option<Traversal>,
+    pub max_distance: Option<f64>,
+    pub includes_edges: bool,
+}
+
+impl Default for ShortestPath {
+    fn default() -> Self {
+        let (target, edges, distance) = Default::default();
+        Self { target, direction: Direction::Both, edges, distance, max_distance: None, includes_edges: false }
+    }
 }
 
 /// The procedure that `call` runs, and its parameters. Later sources take precedence.

@@ -20,8 +20,9 @@ pub const LIST: &str = "--list";
 /// The prefix of the names of built-in procedures.
 pub const RESERVED_PREFIX: &str = "mangrove.";
 
-/// What to do about algorithms that no step and no procedure runs.
-pub(crate) const USE_NETWORKX: &str = "use NetworkX for it: in Python, db.to_networkx() gives the graph";
+/// What to do about algorithms that no step runs.
+pub(crate) const USE_ANALYZE: &str =
+    "use g.call('mangrove.pagerank'), 'mangrove.wcc' or another algorithm (g.call() lists them), or db.analyze in Python";
 
 /// Whether a procedure of this name would compute an algorithm of Gremlin's own steps, in any spelling.
 fn is_algorithm(name: &str) -> bool {
@@ -198,7 +199,7 @@ impl Procedures {
         let error = QueryError::new(QueryErrorKind::Step, format!("there is no procedure `{name}`"));
         Err(match suggest(name, known) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
-            None if is_algorithm(name) => error.help(USE_NETWORKX),
+            None if is_algorithm(name) => error.help(USE_ANALYZE),
             None => error.help("g.call() lists the procedures"),
         })
     }

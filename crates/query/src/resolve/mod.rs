@@ -22,7 +22,7 @@ use crate::gremlin::steps::{STEPS, StepKind};
 use crate::gremlin::syntax::{self, Argument, ArgumentKind, Call};
 use crate::options::Parameters;
 use crate::plan::*;
-use crate::procedure::{LIST, USE_NETWORKX};
+use crate::procedure::{LIST, USE_ANALYZE};
 use crate::stack::deep;
 
 pub use names::check_names;
@@ -257,6 +257,7 @@ impl Resolver<'_> {
                 Step::Aggregate { name: self.name(one(name, rest)?)?, scope: scope.unwrap_or(Scope::Global), by: None }
             }
             "store" => Step::Aggregate { name: self.name(one(name, args)?)?, scope: Scope::Local, by: None },
+            "shortestPath" if args.is_empty() => Step::ShortestPath(Box::default()),
             "subgraph" => Step::Subgraph(self.name(one(name, args)?)?),
             "cap" if args.is_empty() => return Err(arity(call, "the names of side effects")),
             "cap" => Step::Cap(self.names(args)?),
@@ -544,7 +545,7 @@ fn unsupported(name: &str, call: &Call) -> QueryError {
     }
     let help = match name {
         "io" => "`mangrove load` and `mangrove export` read and write files".to_owned(),
-        "pageRank" | "peerPressure" | "connectedComponent" | "shortestPath" => USE_NETWORKX.to_owned(),
+        "pageRank" | "peerPressure" | "connectedComponent" => USE_ANALYZE.to_owned(),
         _ => "`mangrove docs gremlin` lists the supported steps".to_owned(),
     };
     QueryError::new(QueryErrorKind::Unsupported, format!("the step `{name}` is not supported")).at(call.span).help(help)

@@ -3,7 +3,7 @@
 use mangrove_graph::Value;
 
 use super::Builder;
-use super::argument::{Resolver, arity, constant, one, sort_order};
+use super::argument::{Resolver, arity, constant, direction, one, sort_order};
 use crate::diagnostics::suggest;
 use crate::error::{QueryError, Result};
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call};
@@ -196,6 +196,9 @@ impl Resolver<'_> {
         }
         let key = call.args.first().and_then(|a| self.option_name(a));
         let key = key.as_deref();
+        if let Step::ShortestPath(asked) = &mut last.step {
+            return self.shortest_path_option(call, key, asked);
+        }
         match (&mut last.step, key) {
             (Step::PropertyMap { tokens, .. }, Some("tokens")) => *tokens = self.tokens(call.args.get(1))?,
             (Step::Index { as_map }, Some("indexer")) => {
@@ -208,9 +211,49 @@ impl Resolver<'_> {
         Ok(())
     }
 
+    /// An option of `shortestPath()`.
+    fn shortest_path_option(&self, call: &Call, key: Option<&str>, asked: &mut ShortestPath) -> Result<()> {
+        let value = call.args.get(1);
+        let needed = || value.ok_or_else(|| arity(call, "an option of shortestPath() and its value"));
+        match key {
+            Some("target") => asked.target = Some(self.child(needed()?)?),
+            Some("edges") => match constant(needed()?, "Direction").and_then(direction) {
+                Some(direction) => (asked.direction, asked.edges) = (direction, None),
+                None => asked.edges = Some(self.child(needed()?)?),
+            },
+            Some("distance") => {
+                asked.distance = Some(match &needed()?.kind {
+                    ArgumentKind::Traversal(_) => self.child(needed()?)?,
+                    _ => Traversal::new([Step::Values(vec![self.name(needed()?)?])]),
+                });
+            }
+            Some("maxDistance") => {
+                let most = self.value(needed()?)?;
+                let number = most.as_f64().filter(|most| *most >= 0.0);
+                asked.max_distance = Some(number.ok_or_else(|| {
+                    QueryError::step(format!("maxDistance must be a number of 0 or more, not {most}")).at(call.span)
+                })?);
+            }
+            Some("includeEdges") => {
+                asked.includes_edges = match value {
+                    None => true,
+                    Some(value) => {
+                        self.value(value)?.as_bool().ok_or_else(|| arity(call, "includeEdges and true or false"))?
+                    }
+                };
+            }
+            _ => {
+                let options = "target, edges, distance, maxDistance and includeEdges";
+                let message = format!("shortestPath() has the options {options}");
+                return Err(QueryError::step(message).at(call.span));
+            }
+        }
+        Ok(())
+    }
+
     /// The name of an option: `WithOptions.tokens`, or the string that language variants send for it.
     fn option_name(&self, argument: &Argument) -> Option<String> {
-        if let Some(name) = constant(argument, "WithOptions") {
+        if let Some(name) = constant(argument, "WithOptions").or_else(|| constant(argument, "ShortestPath")) {
             return Some(name.to_owned());
         }
         let name = self.name(argument).ok()?;

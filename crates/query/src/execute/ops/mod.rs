@@ -24,6 +24,7 @@ pub mod resource;
 pub mod select;
 pub mod semi_join;
 pub mod set;
+pub mod shortest;
 pub mod side_effect;
 pub mod text;
 pub mod tree;

@@ -199,6 +199,10 @@ impl Inference<'_> {
                 }
                 Type::list(given)
             }
+            Step::ShortestPath(_) => {
+                self.visit(step, &before);
+                Type::list(Type::Any)
+            }
             Step::SelectChild { .. } | Step::Sack => {
                 self.visit(step, &before);
                 Type::Any
