@@ -1,5 +1,7 @@
 """The algorithms on the whole graph, as methods of `db.analyze`."""
 
+import difflib
+
 from . import _convert
 from . import _mangrove as native
 
@@ -35,38 +37,15 @@ class Analyze:
         names = ", ".join(name for name in vars(Analyze) if not name.startswith("_"))
         return f"the algorithms of {self._db!r}: {names}"
 
-    def _run(
-        self,
-        name,
-        options,
-        *,
-        vertices=None,
-        edges=None,
-        weight=None,
-        directed=True,
-        write=None,
-        threads=None,
-        partitions=None,
-        memory_mb=None,
-        timeout=None,
-        progress=None,
-    ):
+    def _run(self, name, options, **common):
         given = {option: value for option, value in options.items() if value is not None}
-        return native.analyze(
-            self._db,
-            name,
-            given,
-            vertices=vertices,
-            edges=edges,
-            weight=weight,
-            directed=directed,
-            write=write,
-            threads=threads,
-            partitions=partitions,
-            memory_mb=memory_mb,
-            timeout=timeout,
-            progress=progress,
-        )
+        unknown = next((argument for argument in common if argument not in _COMMON), None)
+        if unknown is not None:
+            known = sorted({*options, *_COMMON})
+            near = difflib.get_close_matches(unknown, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"its arguments are {', '.join(known)}"
+            raise TypeError(f"{name}() got an unexpected keyword argument {unknown!r}; {hint}")
+        return native.analyze(self._db, name, given, **{**_COMMON, **common})
 
     def betweenness(self, samples=None, seed=0, normalized=True, **common):
         """Betweenness centrality: which share of the shortest paths between other vertices lead through a vertex. Edges count one each.
@@ -151,8 +130,8 @@ class Analyze:
     def pagerank(self, damping=0.85, iterations=None, tolerance=None, personalization=None, weight=None, **common):
         """PageRank. Ranks sum to 1. A walk that cannot go on begins anew anywhere, as LDBC Graphalytics defines it.
 
-        It ends after `iterations`, or when all ranks together change by less than `tolerance` for each vertex (0.000001, after at
-        most 100 iterations). `personalization` maps ids to weights: walks begin there. O(E) for each iteration.
+        It ends after `iterations`, or when all ranks together change by less than `tolerance` (0.000001, after at most 100
+        iterations). `personalization` maps ids to weights: walks begin there. O(E) for each iteration.
 
         >>> round(db.analyze.pagerank(iterations=30).to_dict()["AUS"], 3)
         0.311
@@ -222,6 +201,18 @@ class Analyze:
         return self._run("wcc", {}, **common)
 
 
+_COMMON = dict(
+    vertices=None,
+    edges=None,
+    weight=None,
+    directed=True,
+    write=None,
+    threads=None,
+    partitions=None,
+    memory_mb=None,
+    timeout=None,
+    progress=None,
+)
 _PROJECTED = dict(vertices=None, edges=None, directed=True, threads=None, memory_mb=None, timeout=None, progress=None)
 
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use arrow_array::{Array, RecordBatch};
+use mangrove::Value;
 use mangrove::analytics::{AnalyticsError, Stage, registry};
 use mangrove::{AnalyzeError, AnalyzeOptions, CancelToken, Parameters};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -30,6 +31,8 @@ pub struct Analysis {
     /// Whether there is one value for each vertex.
     is_by_vertex: bool,
     values: RecordBatch,
+    /// The ids, and the values that are ids, if ids have several types.
+    typed: [Option<Vec<Value>>; 2],
     summary: Py<PyDict>,
     reading: Duration,
     running: Duration,
@@ -99,7 +102,7 @@ impl Analysis {
         }
         let out = PyDict::new(py);
         for row in 0..self.values.num_rows() {
-            out.set_item(cell(py, &self.values, 0, row)?, cell(py, &self.values, 1, row)?)?;
+            out.set_item(self.cell(py, 0, row)?, self.cell(py, 1, row)?)?;
         }
         Ok(out)
     }
@@ -131,8 +134,7 @@ impl Analysis {
             text += &format!(", {} {}", name.str()?, value.str()?);
         }
         for row in 0..rows.min(ROWS_SHOWN) {
-            let cells = (0..self.values.num_columns())
-                .map(|column| cell(py, &self.values, column, row)?.repr()?.extract::<String>());
+            let cells = (0..self.values.num_columns()).map(|column| self.cell(py, column, row)?.repr()?.extract::<String>());
             text += &format!("\n{}", cells.collect::<PyResult<Vec<_>>>()?.join("  "));
         }
         Ok(if rows > ROWS_SHOWN { text + "\n…" } else { text })
@@ -143,11 +145,16 @@ fn convert_with<'py>(found: &Bound<'py, Analysis>, function: &str) -> PyResult<B
     found.py().import("mangrovedb._convert")?.call_method1(function, (found,))
 }
 
-fn cell<'py>(py: Python<'py>, values: &RecordBatch, column: usize, row: usize) -> PyResult<Bound<'py, PyAny>> {
-    let array = values.column(column);
-    match array.is_null(row) {
-        true => Ok(py.None().into_bound(py)),
-        false => convert::plain(py, &mangrove::graph::column::value_at(array, row)),
+impl Analysis {
+    fn cell<'py>(&self, py: Python<'py>, column: usize, row: usize) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(values) = self.typed.get(column).and_then(Option::as_ref) {
+            return convert::plain(py, &values[row]);
+        }
+        let array = self.values.column(column);
+        match array.is_null(row) {
+            true => Ok(py.None().into_bound(py)),
+            false => convert::plain(py, &mangrove::graph::column::value_at(array, row)),
+        }
     }
 }
 
@@ -190,7 +197,15 @@ pub fn analyze(
     }
     let is_by_vertex = registry::about(name).is_some_and(|about| about.gives_values());
     let (reading, running) = (found.reading, found.running);
-    Ok(Analysis { name: name.to_owned(), is_by_vertex, values: found.values, summary: summary.unbind(), reading, running })
+    Ok(Analysis {
+        name: name.to_owned(),
+        is_by_vertex,
+        values: found.values,
+        typed: [found.mixed_ids, found.named],
+        summary: summary.unbind(),
+        reading,
+        running,
+    })
 }
 
 /// Projects a graph for `mangrovedb.analyze`, which documents the arguments.
@@ -268,7 +283,9 @@ impl Raise for AnalyzeError {
     fn raise(self) -> PyErr {
         let message = self.to_string();
         match self {
-            error if error.is_late() => TimeoutError::new_err(format!("{message}; nothing was written")),
+            error if error.is_late() => {
+                TimeoutError::new_err(error.late().unwrap_or_else(|| format!("{message}; nothing was written")))
+            }
             error if error.is_of_memory() => {
                 MemoryLimitError::new_err(message.replace("or allow more", "or allow more with memory_mb"))
             }

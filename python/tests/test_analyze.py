@@ -288,16 +288,16 @@ def test_each_value_crosses_once_to_each_partition_that_reads_it(tmp_path):
     db = graph_of(tmp_path / "db", edges, 60)
     # With about a partition for each vertex, a value crosses once for each other reader: before the first step, and when it changes.
     readers = len({(source, target) for source, target, _ in edges if source != target})
-    alone = db.analyze.pagerank(iterations=1, partitions=4096).summary
-    assert readers * 0.97 * 2 <= alone["values_sent"] <= readers * 2
+    alone = db.analyze.pagerank(iterations=1, partitions=1024).summary
+    assert readers * 0.93 * 2 <= alone["values_sent"] <= readers * 2
     assert alone["values_sent"] * 8 < alone["bytes_sent"] <= alone["values_sent"] * 9
-    assert db.analyze.bfs(edges[0][0], partitions=4096).summary["values_sent"] < 2 * readers
+    assert db.analyze.bfs(edges[0][0], partitions=1024).summary["values_sent"] < 2 * readers
 
 
 def test_what_is_no_vertex_program_says_so(db):
     with pytest.raises(mg.QueryError, match="lcc is no vertex program: leave `partitions` out"):
         db.analyze.lcc(partitions=2)
-    with pytest.raises(mg.QueryError, match="`partitions` must be from 1 to 4096"):
+    with pytest.raises(mg.QueryError, match="`partitions` must be from 1 to 1024"):
         db.analyze.wcc(partitions=0)
 
 
@@ -347,7 +347,7 @@ def test_ids_may_be_unique_within_labels_only(tmp_path):
 
 
 def test_what_makes_no_sense_is_refused(db):
-    with pytest.raises(mg.QueryError, match="no vertex has the id AUZ"):
+    with pytest.raises(mg.QueryError, match='no vertex has the id "AUZ"'):
         db.analyze.bfs("AUZ")
     with pytest.raises(mg.QueryError, match="damping is 1.5; it must be from 0 to 1"):
         db.analyze.pagerank(damping=1.5)
@@ -359,7 +359,7 @@ def test_what_makes_no_sense_is_refused(db):
         db.analyze.sssp("AUS", weight="dst")
     with pytest.raises(mg.QueryError, match="delta is 0; it must be greater than 0"):
         db.analyze.sssp("AUS", delta=0)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'wieght'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'wieght'; did you mean 'weight'"):
         db.analyze.wcc(wieght="dist")
     with pytest.raises(TypeError, match="vertices is a label or a list of labels"):
         db.analyze.wcc(vertices=3)
@@ -498,3 +498,73 @@ def test_reading_a_graph_can_be_stopped(tmp_path):
         db.analyze.wcc(timeout=0.0)
     with pytest.raises(mg.TimeoutError):
         db.analyze.project(timeout=0.0)
+
+
+def test_paths_longer_than_all_near_buckets_are_found_on_several_threads(tmp_path):
+    rng = np.random.default_rng(5)
+    vertices = 6_000
+    chain = [(at, at + 1, 900.0) for at in range(300)]
+    near = [(int(a), int(b), float(w)) for a, b, w in zip(rng.integers(0, vertices, 24_000), rng.integers(0, vertices, 24_000), rng.integers(1, 4, 24_000) / 4)]
+    db = graph_of(tmp_path / "db", chain + near, vertices)
+    expected = db.analyze.sssp(0, weight="weight", threads=1).to_arrow()
+    for delta in (None, 0.01, 0.05, 1.0, 1000.0):
+        for threads in (1, 2, 4):
+            for _ in range(4):
+                assert db.analyze.sssp(0, weight="weight", threads=threads, delta=delta).to_arrow() == expected
+
+
+def test_ids_of_several_types_stay_what_they_are(tmp_path):
+    db = mg.open(tmp_path / "db")
+    with db.ingest() as w:
+        w.add_vertices("v", [{"~id": 7}, {"~id": "7"}, {"~id": "x"}])
+    db.query("g.V(7).addE('e').to(__.V('x'))")
+    assert db.analyze.bfs(7).to_dict() == {7: 0, "7": None, "x": 1}
+    assert db.analyze.wcc(write="first").to_dict() == {7: 7, "7": "7", "x": 7}
+    assert db.query("g.V('x').values('first')").one() == 7
+    assert db.query("g.V('7').values('first')").one() == "7"
+    assert db.analyze.wcc().to_arrow()["id"].to_pylist() == ["7", "7", "x"]
+
+
+def test_leiden_leaves_no_community_that_falls_apart(tmp_path):
+    for seed in range(11, 15):
+        graph = nx.powerlaw_cluster_graph(255, 1, 0.3, seed=seed)
+        db = graph_of(tmp_path / str(seed), [(a, b, 1.0) for a, b in graph.edges], 255)
+        for resolution in (0.3, 1.0):
+            groups = communities(db.analyze.leiden(directed=False, resolution=resolution).to_dict())
+            assert all(nx.is_connected(graph.subgraph(group)) for group in groups)
+
+
+def test_walks_have_random_numbers_of_their_own(tmp_path):
+    vertices = 400
+    db = graph_of(tmp_path / "db", [(at, (at + step) % vertices, 1.0) for at in range(vertices) for step in range(1, 9)], vertices)
+    walks = [row["value"] for row in db.analyze.walks(length=30, per_vertex=20).to_arrow().to_pylist() if row["id"] == 0]
+    moves = [tuple((b - a) % vertices for a, b in zip(walk, walk[1:])) for walk in walks]
+    runs = [move[at : at + 8] for move in moves for at in range(len(move) - 8)]
+    assert len(set(runs)) == len(runs), "no walk repeats a part of another"
+
+
+def test_options_without_sense_are_refused_and_long_walks_stop(tmp_path, db):
+    two = graph_of(tmp_path / "two", [(0, 1, 0.0)], 2)
+    for call, message in (
+        (lambda: db.analyze.pagerank(tolerance=math.nan), "tolerance is NaN"),
+        (lambda: db.analyze.pagerank(tolerance=-1.0), "tolerance is -1"),
+        (lambda: db.analyze.walks(length=0), "length is 0"),
+        (lambda: db.analyze.walks(p=1e-310), "p is 0.0*1; it must be greater than 0|p is .*; it must be greater than 0"),
+        (lambda: db.analyze.similarity(at_least=math.nan), "at_least is NaN"),
+        (lambda: db.analyze.betweenness(samples=0), "samples is 0"),
+        (lambda: db.analyze.sssp("AUS", weight="city"), "none of the chosen edges has the property `city` as its weight"),
+        (lambda: db.analyze.walks(per_vertex=2**60), "MB of memory"),
+        (lambda: two.analyze.walks(length=10**9, memory_mb=100), "MB of memory"),
+    ):
+        with pytest.raises(mg.QueryError, match=message):
+            call()
+    for p, q in ((1e9, 1.0), (1.0, 1e-12), (1e-300, 1e300)):
+        walks = two.analyze.walks(length=50, per_vertex=2, p=p, q=q, directed=False, timeout=20).to_arrow()
+        assert all(len(walk) == 50 for walk in walks["value"].to_pylist())
+    with pytest.raises(mg.TimeoutError, match="it took longer than 0.3 s, and was stopped; nothing was written"):
+        two.analyze.walks(length=300_000_000, per_vertex=1, directed=False, timeout=0.3, memory_mb=100_000)
+    assert two.analyze.matching(weight="weight").summary == {"edges": 1, "weight": 0.0}
+    graph = two.analyze.project()
+    graph.write("x", np.ones(2))
+    graph.write("x", pa.nulls(2))
+    assert two.query("g.V().has('x').count()").one() == 0

@@ -69,7 +69,7 @@ def test_analyze_says_what_there_is_and_what_is_wrong(path):
         (("bsf", "source=AUS"), 1, "there is no algorithm `bsf`; did you mean `bfs`?"),
         (("bfs",), 1, "bfs needs `source`"),
         (("bfs", "AUS"), 2, "AUS: expected OPTION=VALUE"),
-        (("bfs", "source=AUZ"), 1, "no vertex has the id AUZ"),
+        (("bfs", "source=AUZ"), 1, 'no vertex has the id "AUZ"'),
         (("wcc", "--weight", "dist"), 1, "wcc looks at no weights"),
         (("wcc", "--memory", "0"), 1, "0 MB are allowed: choose fewer labels, or allow more with --memory"),
     ):

@@ -12,6 +12,11 @@ pub trait Algorithm: Send + Sync {
     /// What it reads of a graph.
     fn needs(&self) -> Needs;
 
+    /// About how many bytes it takes beside the graph, with so many vertices and entries of lists.
+    fn bytes(&self, vertices: u64, _entries: u64) -> u64 {
+        24 * vertices
+    }
+
     /// Runs on the threads of the current pool.
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome>;
 

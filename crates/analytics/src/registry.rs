@@ -135,7 +135,7 @@ pub const ALGORITHMS: &[About] = &[
                 name: "tolerance",
                 kind: OptionKind::Real,
                 default: Some("0.000001"),
-                what: "iterations end when all ranks together change by less than this for each vertex",
+                what: "iterations end when all ranks together change by less than this",
             },
             OptionAbout {
                 name: "personalization",

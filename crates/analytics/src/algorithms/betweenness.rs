@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::random::Random;
 use crate::algorithm::{Algorithm, Outcome, Values};
-use crate::error::Result;
+use crate::error::{AnalyticsError, Result};
 use crate::project::{Adjacent, Needs, Projection};
 use crate::run::Run;
 
@@ -30,6 +30,9 @@ impl Algorithm for Betweenness {
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let vertices = graph.vertices();
+        if self.samples == Some(0) {
+            return Err(AnalyticsError::invalid("samples is 0; paths begin at one vertex at least"));
+        }
         let sources = self.sources(vertices);
         run.begin("sources", sources.len() as u64);
         let mut sums = vec![0.0; vertices];

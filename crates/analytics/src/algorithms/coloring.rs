@@ -19,6 +19,10 @@ impl Algorithm for Coloring {
         Needs { incoming: true, outgoing: true, ..Needs::default() }
     }
 
+    fn bytes(&self, vertices: u64, entries: u64) -> u64 {
+        24 * vertices + 8 * entries
+    }
+
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let links = graph.simple();
         let mut order: Vec<u32> = (0..links.vertices() as u32).collect();

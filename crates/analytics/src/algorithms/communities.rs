@@ -38,7 +38,11 @@ impl Network {
             loops.map(|(_, weight)| weight).sum::<f64>() * times
         };
         let inside: Vec<f64> = (0..graph.vertices()).into_par_iter().map(of_loops).collect();
-        Ok(Self::of(graph.simple_weighted(), inside))
+        let network = Self::of(graph.simple_weighted(), inside);
+        match network.total.is_finite() {
+            true => Ok(network),
+            false => Err(AnalyticsError::invalid("the weights are too great to be added up")),
+        }
     }
 
     fn of(links: Adjacent, inside: Vec<f64>) -> Self {
@@ -70,6 +74,29 @@ impl Network {
             near.clear();
         }
         Self::of(links, inside)
+    }
+
+    /// The connected parts of communities.
+    pub fn pieces(&self, communities: &[u32]) -> Vec<u32> {
+        let (mut pieces, mut count, mut path) = (vec![u32::MAX; self.vertices()], 0, Vec::new());
+        for first in 0..self.vertices() {
+            if pieces[first] != u32::MAX {
+                continue;
+            }
+            pieces[first] = count;
+            path.push(first as u32);
+            while let Some(vertex) = path.pop() {
+                for other in self.links.of(vertex as usize) {
+                    let at = *other as usize;
+                    if pieces[at] == u32::MAX && communities[at] == communities[first] {
+                        pieces[at] = count;
+                        path.push(*other);
+                    }
+                }
+            }
+            count += 1;
+        }
+        pieces
     }
 
     pub fn modularity(&self, communities: &[u32], resolution: f64) -> f64 {

@@ -29,6 +29,10 @@ impl Algorithm for Louvain {
         Needs { incoming: true, outgoing: true, ..Needs::default() }
     }
 
+    fn bytes(&self, vertices: u64, entries: u64) -> u64 {
+        64 * vertices + 40 * entries
+    }
+
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         if !(self.resolution > 0.0 && self.resolution.is_finite()) {
             return Err(AnalyticsError::invalid(format!("resolution is {}; it must be greater than 0", self.resolution)));
@@ -36,6 +40,10 @@ impl Algorithm for Louvain {
         run.begin("vertices moved", 0);
         let whole = Network::new(graph)?;
         let (mut found, levels) = self.levels(&whole, run)?;
+        if self.is_refined {
+            // What hung together by a vertex that moved on later is no community.
+            found = whole.pieces(&found);
+        }
         let count = renumber(&mut found);
         let summary = vec![
             ("communities", Value::from(count as i64)),

@@ -20,6 +20,10 @@ impl Algorithm for Matching {
         Needs { incoming: true, ..Needs::default() }
     }
 
+    fn bytes(&self, vertices: u64, entries: u64) -> u64 {
+        24 * vertices + 32 * entries
+    }
+
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let incoming = graph.incoming();
         run.begin("edges", incoming.edges());
@@ -35,7 +39,7 @@ impl Algorithm for Matching {
         run.advance(incoming.edges())?;
         let (mut partners, mut count, mut sum) = (vec![NONE; graph.vertices()], 0, 0.0);
         // An edge that weighs less than nothing is better left out.
-        for (weight, a, b) in edges.into_iter().take_while(|(weight, _, _)| *weight > 0.0) {
+        for (weight, a, b) in edges.into_iter().take_while(|(weight, _, _)| *weight >= 0.0) {
             if partners[a as usize] == NONE && partners[b as usize] == NONE {
                 (partners[a as usize], partners[b as usize]) = (b, a);
                 (count, sum) = (count + 1, sum + weight);

@@ -28,7 +28,7 @@ pub struct PageRank {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Until {
     Iterations(u64),
-    /// All ranks together change by less than this for each vertex. It ends after so many iterations in any case.
+    /// All ranks together change by less than this. It ends after so many iterations in any case.
     Tolerance(f64, u64),
 }
 
@@ -38,7 +38,7 @@ impl Algorithm for PageRank {
     }
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
-        let (iterations_max, enough) = self.bounds(graph)?;
+        let (iterations_max, enough) = self.bounds()?;
         let mut ranks = Ranks::new(graph, self.damping, self.preference(graph)?)?;
         run.begin("iterations", iterations_max);
         let (mut iterations, mut change) = (0, f64::INFINITY);
@@ -51,7 +51,7 @@ impl Algorithm for PageRank {
     }
 
     fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
-        let (iterations_max, enough) = self.bounds(graph)?;
+        let (iterations_max, enough) = self.bounds()?;
         let out_degrees = divisors(graph)?;
         let preference = self.preference(graph)?;
         let program = Program { damping: self.damping, preference: &preference, iterations_max, enough };
@@ -64,14 +64,19 @@ impl Algorithm for PageRank {
 
 impl PageRank {
     /// The most iterations, and the change that is small enough to stop.
-    fn bounds(&self, graph: &Projection) -> Result<(u64, f64)> {
+    fn bounds(&self) -> Result<(u64, f64)> {
         if !(0.0..=1.0).contains(&self.damping) {
             return Err(AnalyticsError::invalid(format!("damping is {}; it must be from 0 to 1", self.damping)));
+        }
+        if let Until::Tolerance(tolerance, _) = self.until
+            && !(tolerance > 0.0 && tolerance.is_finite())
+        {
+            return Err(AnalyticsError::invalid(format!("tolerance is {tolerance}; it must be greater than 0")));
         }
         Ok(match self.until {
             // No change is less than nothing.
             Until::Iterations(count) => (count, 0.0),
-            Until::Tolerance(tolerance, most) => (most, tolerance * graph.vertices() as f64),
+            Until::Tolerance(tolerance, most) => (most, tolerance),
         })
     }
 
@@ -110,7 +115,16 @@ impl PageRank {
 fn divisors(graph: &Projection) -> Result<Vec<f64>> {
     match graph.incoming().weights().iter().any(|weight| *weight < 0.0 || weight.is_infinite()) {
         true => Err(AnalyticsError::invalid("PageRank needs weights that are finite and not negative")),
-        false => Ok(graph.out_degrees()),
+        false => {
+            let sums = graph.out_degrees();
+            let is_odd = |sum: &f64| *sum != 0.0 && !(sum.is_normal() && (1.0 / sum).is_finite());
+            match sums.iter().any(is_odd) {
+                true => {
+                    Err(AnalyticsError::invalid("the weights of a vertex's edges are too great or too small to be added up"))
+                }
+                false => Ok(sums),
+            }
+        }
     }
 }
 

@@ -8,6 +8,11 @@ impl Random {
         Self(seed)
     }
 
+    /// Numbers that belong to some words, and have nothing in common with those of others.
+    pub fn of(words: &[u64]) -> Self {
+        Self(words.iter().fold(0, |mixed, word| Self(mixed ^ word).next()))
+    }
+
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::CHUNK;
 use crate::algorithm::{Algorithm, Outcome, Values};
-use crate::error::Result;
+use crate::error::{AnalyticsError, Result};
 use crate::project::{Adjacent, Needs, Projection};
 use crate::run::Run;
 
@@ -23,12 +23,21 @@ impl Algorithm for Similarity {
         Needs { incoming: true, outgoing: true, ..Needs::default() }
     }
 
+    fn bytes(&self, vertices: u64, _entries: u64) -> u64 {
+        vertices.saturating_mul(self.top.min(vertices)).saturating_mul(48).saturating_add(24 * vertices)
+    }
+
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let (incoming, outgoing) = (graph.incoming(), graph.outgoing());
         run.begin("vertices", graph.vertices() as u64);
+        if !self.at_least.is_finite() {
+            return Err(AnalyticsError::invalid(format!("at_least is {}; it must be a number", self.at_least)));
+        }
+        let sizes: Vec<u32> =
+            (0..graph.vertices()).into_par_iter().map(|vertex| distinct(outgoing.of(vertex)).count() as u32).collect();
         let of_chunk = |common: &mut Common, chunk: &std::ops::Range<usize>| {
             run.advance(chunk.len() as u64)?;
-            Ok(chunk.clone().flat_map(|vertex| self.similar(incoming, outgoing, vertex, common)).collect())
+            Ok(chunk.clone().flat_map(|vertex| self.similar((incoming, outgoing), &sizes, vertex, common)).collect())
         };
         let chunks = outgoing.chunks(CHUNK / 16);
         let parts: Vec<Result<Vec<(u32, u32, f64)>>> =
@@ -59,7 +68,13 @@ impl Common {
 }
 
 impl Similarity {
-    fn similar(&self, incoming: &Adjacent, outgoing: &Adjacent, vertex: usize, common: &mut Common) -> Vec<(u32, u32, f64)> {
+    fn similar(
+        &self,
+        (incoming, outgoing): (&Adjacent, &Adjacent),
+        sizes: &[u32],
+        vertex: usize,
+        common: &mut Common,
+    ) -> Vec<(u32, u32, f64)> {
         for neighbor in distinct(outgoing.of(vertex)) {
             for other in distinct(incoming.of(neighbor as usize)).filter(|other| *other as usize != vertex) {
                 if common.counts[other as usize] == 0 {
@@ -68,11 +83,11 @@ impl Similarity {
                 common.counts[other as usize] += 1;
             }
         }
-        let own = distinct(outgoing.of(vertex)).count();
+        let own = sizes[vertex] as usize;
         let mut found: Vec<(u32, f64)> = Vec::with_capacity(common.found.len());
         for other in common.found.drain(..) {
             let shared = std::mem::take(&mut common.counts[other as usize]) as usize;
-            let all = own + distinct(outgoing.of(other as usize)).count() - shared;
+            let all = own + sizes[other as usize] as usize - shared;
             found.push((other, shared as f64 / all as f64));
         }
         found.retain(|(_, similarity)| *similarity >= self.at_least);

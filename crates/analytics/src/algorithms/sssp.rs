@@ -185,8 +185,9 @@ struct Bins {
 }
 
 impl Bins {
+    /// Buckets from the present one on: it is the same for all threads, and `first` is not after it.
     fn put(&mut self, bucket: u64, vertex: u32) {
-        match usize::try_from(bucket.saturating_sub(self.first)).ok().filter(|at| *at < BUCKETS) {
+        match usize::try_from(bucket - self.first).ok().filter(|at| *at < BUCKETS) {
             Some(at) => {
                 if self.near.len() <= at {
                     self.near.resize_with(at + 1, Vec::new);
@@ -198,25 +199,27 @@ impl Bins {
     }
 
     fn found(&mut self, bucket: u64) -> Option<&mut Vec<u32>> {
-        self.near.get_mut(bucket.checked_sub(self.first)? as usize)
+        self.near.get_mut(usize::try_from(bucket.checked_sub(self.first)?).ok()?)
     }
 
-    /// The first bucket that is not empty, from `bucket` on. Vertices that wait far away come near when it is their turn.
+    /// The first bucket that is not empty, from `bucket` on. Those far away are after all that are near.
     fn least(&mut self, bucket: u64, search: &Search<'_>) -> Option<u64> {
-        let from = bucket.saturating_sub(self.first) as usize;
+        let from = usize::try_from(bucket - self.first).unwrap_or(usize::MAX);
         if let Some(at) = self.near.iter().skip(from).position(|found| !found.is_empty()) {
             return Some(self.first + (from + at) as u64);
         }
         // Those whose path has become shorter meanwhile were put into another bucket then.
-        let waiting = std::mem::take(&mut self.far).into_iter();
-        let waiting: Vec<_> = waiting.filter(|(bucket, vertex)| search.bucket(search.length(*vertex)) >= *bucket).collect();
-        self.first = waiting.iter().map(|(bucket, _)| *bucket).min()?;
-        self.near.iter_mut().for_each(Vec::clear);
-        waiting.into_iter().for_each(|(bucket, vertex)| self.put(bucket, vertex));
-        Some(self.first)
+        self.far.retain(|(bucket, vertex)| search.bucket(search.length(*vertex)) >= *bucket);
+        self.far.iter().map(|(bucket, _)| *bucket).min()
     }
 
+    /// Goes on to a bucket, which all threads agree on, and takes what is in it. If it is far away, what is near is empty.
     fn take(&mut self, bucket: u64, front: &mut Vec<u32>) {
+        if bucket - self.first >= BUCKETS as u64 {
+            self.first = bucket;
+            self.near.iter_mut().for_each(Vec::clear);
+            std::mem::take(&mut self.far).into_iter().for_each(|(bucket, vertex)| self.put(bucket, vertex));
+        }
         if let Some(found) = self.found(bucket) {
             front.append(found);
         }

@@ -29,6 +29,10 @@ impl Algorithm for Triangles {
         NEEDS
     }
 
+    fn bytes(&self, vertices: u64, entries: u64) -> u64 {
+        48 * vertices + 16 * entries
+    }
+
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let found = count(&Links::new(graph), run, |_| 1)?;
         let summary = summary(&found);
@@ -99,6 +103,10 @@ impl Algorithm for Lcc {
         NEEDS
     }
 
+    fn bytes(&self, vertices: u64, entries: u64) -> u64 {
+        48 * vertices + 16 * entries
+    }
+
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let links = Links::new(graph);
         let found = count(&links, run, |is_mutual| 1 + u64::from(is_mutual))?;
@@ -107,7 +115,7 @@ impl Algorithm for Lcc {
             degree => *edges as f64 / (degree * (degree - 1)) as f64,
         };
         let values: Vec<f64> = found.iter().zip(links.degrees()).map(coefficient).collect();
-        let average = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let average = values.iter().fold(0.0, |sum, value| sum + value) / values.len().max(1) as f64;
         Ok(Outcome { values: Values::Reals(values), summary: vec![("average", Value::from(average))] })
     }
 }

@@ -105,7 +105,7 @@ impl<P: VertexProgram> Running<'_, P> {
         pieces.into_par_iter().for_each(|(chunk, next)| {
             for (vertex, next) in chunk.zip(next) {
                 let slots = partition.reads.of(vertex);
-                if looks_at_updated && !slots.iter().any(|slot| is_updated[*slot as usize]) {
+                if looks_at_updated && step.number > 0 && !slots.iter().any(|slot| is_updated[*slot as usize]) {
                     continue;
                 }
                 let around = Around { slots, weights: partition.reads.weights_of(vertex), values };

@@ -206,6 +206,12 @@ impl Projection {
         self.id_order.as_deref().map(Vec::as_slice).expect("the algorithm needs the order of ids")
     }
 
+    /// The number of entries in all lists.
+    pub fn entries(&self) -> u64 {
+        let of = |adjacent: &Option<Arc<Adjacent>>| adjacent.as_ref().map_or(0, |adjacent| adjacent.edges());
+        of(&self.incoming).max(of(&self.outgoing)) * if self.is_directed { 2 } else { 1 }
+    }
+
     /// The bytes that it holds.
     pub fn bytes(&self) -> u64 {
         let of = |adjacent: &Option<Arc<Adjacent>>| adjacent.as_ref().map_or(0, |adjacent| adjacent.bytes());

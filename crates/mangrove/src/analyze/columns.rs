@@ -2,17 +2,24 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, ListArray, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, LargeListArray, RecordBatch, UInt32Array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, Field, Schema as ArrowSchema};
 use mangrove_analytics::{NONE, Values};
-use mangrove_graph::{Elements, GraphError, GraphView, Numbering, record};
+use mangrove_graph::{Elements, GraphError, GraphView, Numbering, PropertyColumn, Value, record};
 
 use super::{AnalyzeError, BATCH, Result};
 use crate::arrow;
 
-/// The ids of all vertices.
-pub fn ids(view: &dyn GraphView, numbering: &Numbering) -> Result<(Field, ArrayRef)> {
+/// The ids of all vertices, as a column.
+pub struct Ids {
+    pub field: Field,
+    pub array: ArrayRef,
+    /// The ids themselves, if they have several types: the column then holds their text.
+    pub mixed: Option<Vec<Value>>,
+}
+
+pub fn ids(view: &dyn GraphView, numbering: &Numbering) -> Result<Ids> {
     let mut columns = Vec::new();
     let mut first = 0;
     while first < numbering.count() {
@@ -20,7 +27,20 @@ pub fn ids(view: &dyn GraphView, numbering: &Numbering) -> Result<(Field, ArrayR
         columns.push(record::ids(view, Elements::Vertices(&numbering.slice(first..end)))?);
         first = end;
     }
-    arrow::column("id", &columns).map_err(invalid)
+    let (field, array) = arrow::column("id", &columns).map_err(invalid)?;
+    let is_mixed = !columns.iter().all(|column| match column {
+        PropertyColumn::Typed(typed) => typed.data_type() == array.data_type(),
+        _ => false,
+    });
+    let value = |column: &PropertyColumn, row: usize| column.cell(row).values().next().cloned().unwrap_or(Value::Null);
+    let values = || columns.iter().flat_map(|column| (0..column.len()).map(move |row| value(column, row))).collect();
+    Ok(Ids { field, array, mixed: is_mixed.then(values) })
+}
+
+/// The ids that name vertices, if ids have several types.
+pub fn named_values(ids: &Ids, values: &Values) -> Option<Vec<Value>> {
+    let (Some(ids), Values::Vertices(numbers)) = (&ids.mixed, values) else { return None };
+    Some(numbers.iter().map(|number| ids.get(*number as usize).cloned().unwrap_or(Value::Null)).collect())
 }
 
 pub fn invalid(error: ArrowError) -> AnalyzeError {
@@ -56,7 +76,7 @@ pub fn columns(values: Values, id: Field, ids: ArrayRef) -> Result<RecordBatch> 
             let first: Vec<u32> = starts[..starts.len() - 1].iter().map(|start| vertices[*start]).collect();
             let lengths = starts.windows(2).map(|ends| ends[1] - ends[0]);
             let item = Arc::new(id_of("item"));
-            let walks = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), named(&ids, vertices)?, None);
+            let walks = LargeListArray::try_new(item, OffsetBuffer::from_lengths(lengths), named(&ids, vertices)?, None);
             vec![(id_of("id"), named(&ids, first)?), value(Arc::new(walks.map_err(invalid)?))]
         }
     };

@@ -92,6 +92,10 @@ impl AnalyzeOptions {
 pub struct Analysis {
     /// The columns `id` and `value`, one row for each vertex. A missing value says that there is none, such as a way to it.
     pub values: RecordBatch,
+    /// The ids themselves, if they have several types. The column holds their text then.
+    pub mixed_ids: Option<Vec<Value>>,
+    /// The values themselves, if they are such ids.
+    pub named: Option<Vec<Value>>,
     /// What the algorithm says about the whole graph, in order.
     pub summary: Vec<(&'static str, Value)>,
     /// How long it took to read the graph into arrays.
@@ -120,6 +124,12 @@ impl AnalyzeError {
             AnalyzeError::Graph(error) | AnalyzeError::Analytics(AnalyticsError::Graph(error)) => Some(error),
             _ => None,
         }
+    }
+
+    /// What it says if its time was up.
+    pub fn late(&self) -> Option<String> {
+        let Some(GraphError::Late(Some(time))) = self.graph() else { return None };
+        Some(format!("it took longer than {} s, and was stopped; nothing was written", time.as_secs_f64()))
     }
 
     /// Whether it was asked to stop.
@@ -176,12 +186,14 @@ impl Database {
             let view = self.backend().view(Some(limits.clone()))?;
             let Answer { outcome, numbering, reading, running } =
                 Question::new(&*view, self.source(&*view), name, arguments, options)?.run(&limits, show)?;
-            let (id, ids) = columns::ids(&*view, &numbering)?;
-            let values = columns::columns(outcome.values, id, ids)?;
+            let ids = columns::ids(&*view, &numbering)?;
+            let named = columns::named_values(&ids, &outcome.values);
+            let values = columns::columns(outcome.values, ids.field, ids.array)?;
             if let Some(key) = &options.write {
-                self.write_values(values.column(1), &numbering, key, &limits)?;
+                let column = named.as_deref().map_or(Column::Array(values.column(1)), Column::Values);
+                self.write_values(column, &numbering, key, &limits)?;
             }
-            Ok(Analysis { values, summary: outcome.summary, reading, running })
+            Ok(Analysis { values, mixed_ids: ids.mixed, named, summary: outcome.summary, reading, running })
         })
     }
 
@@ -191,7 +203,7 @@ impl Database {
     }
 
     /// Writes the values of vertices to a property.
-    fn write_values(&self, values: &ArrayRef, numbering: &Numbering, key: &str, limits: &ReadContext) -> Result<()> {
+    fn write_values(&self, values: Column<'_>, numbering: &Numbering, key: &str, limits: &ReadContext) -> Result<()> {
         let timeout = limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let patience = Patience { timeout, cancelled: &|| limits.cancel.is_cancelled() };
         let mut transaction = self.backend().begin(Writer::this_thread(), patience)?;
@@ -201,20 +213,43 @@ impl Database {
         while first < numbering.count() {
             limits.check()?;
             let end = numbering.count().min(first + BATCH);
-            let values = values.slice(first as usize, (end - first) as usize);
-            write_batch(graph, &numbering.slice(first..end), key, values)?;
+            let (vertices, rows) = (numbering.slice(first..end), first as usize..end as usize);
+            match values {
+                Column::Array(values) => write_batch(graph, &vertices, key, values.slice(rows.start, rows.len()))?,
+                Column::Values(values) => write_cells(graph, &vertices, key, &values[rows])?,
+            }
             first = end;
         }
         Ok(transaction.commit()?)
     }
 }
 
+/// Values to write.
+#[derive(Clone, Copy)]
+enum Column<'a> {
+    Array(&'a ArrayRef),
+    /// Of several types.
+    Values(&'a [Value]),
+}
+
+/// As [`write_batch`], for values of several types.
+fn write_cells(graph: &mut dyn GraphWrite, vertices: &[VertexId], key: KeyId, values: &[Value]) -> Result<()> {
+    let there = graph.contain(Elements::Vertices(vertices))?;
+    for ((vertex, value), _) in vertices.iter().zip(values).zip(there).filter(|(_, is_there)| *is_there) {
+        let cell = if value.is_null() { Cell::Absent } else { Cell::One(value.clone()) };
+        graph.set_cell(ElementId::Vertex(*vertex), key, cell)?;
+    }
+    Ok(())
+}
+
 /// Sets the values of those vertices that are still there. A vertex without a value loses the one that it had.
 fn write_batch(graph: &mut dyn GraphWrite, vertices: &[VertexId], key: KeyId, values: ArrayRef) -> Result<()> {
     let there = graph.contain(Elements::Vertices(vertices))?;
     let had = graph.have(Elements::Vertices(vertices), key)?;
+    let nulls = values.logical_nulls();
+    let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
     let rows = || there.iter().enumerate().filter(|(_, is_there)| **is_there).map(|(row, _)| row);
-    for row in rows().filter(|row| values.is_null(*row) && had[*row]) {
+    for row in rows().filter(|row| is_null(*row) && had[*row]) {
         graph.set_cell(ElementId::Vertex(vertices[row]), key, Cell::Absent)?;
     }
     let (vertices, values) = match there.iter().all(|is_there| *is_there) {
@@ -225,5 +260,8 @@ fn write_batch(graph: &mut dyn GraphWrite, vertices: &[VertexId], key: KeyId, va
             (rows().map(|row| vertices[row]).collect(), values.map_err(|error| GraphError::Invalid(error.to_string()))?)
         }
     };
+    if values.logical_null_count() == values.len() {
+        return Ok(());
+    }
     Ok(graph.set_properties(Elements::Vertices(&vertices), key, &PropertyColumn::Typed(values))?)
 }

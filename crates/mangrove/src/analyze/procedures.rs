@@ -16,6 +16,9 @@ const COMMON: [(&str, &str); 4] = [
 ];
 const WEIGHT: (&str, &str) = ("weight", "the property of edges that is their weight; default: each weighs 1");
 
+/// About what a row takes.
+const ROW_BYTES: usize = 160;
+
 /// Each algorithm with its name.
 pub fn all() -> impl Iterator<Item = (String, Procedure)> {
     registry::ALGORITHMS.iter().map(|about| (format!("mangrove.{}", about.name), procedure(about)))
@@ -65,6 +68,8 @@ fn run(about: &'static About, call: &Invocation<'_>) -> Result<Given, Failure> {
     }
     let question = Question::new(call.graph, None, about.name, &arguments, &options)?;
     let answer = question.run(&call.limits, &mut |_: Stage| ())?;
+    let vertices = answer.numbering.count() as usize;
+    call.limits.budget.fits(vertices.saturating_mul(ROW_BYTES))?;
     Ok(Box::new(rows(columns(about), answer.outcome.values, &answer.numbering).into_iter().map(Ok)))
 }
 

@@ -9,7 +9,7 @@ use mangrove_analytics::{AnalyticsError, Needs, Projection, Stage, watched};
 use mangrove_graph::ReadContext;
 
 use super::question::chosen;
-use super::{AnalyzeError, AnalyzeOptions, Result, columns};
+use super::{AnalyzeError, AnalyzeOptions, Column, Result, columns};
 use crate::Database;
 
 /// A part of the graph as arrays. It is a snapshot: changes of the database do not change it.
@@ -32,6 +32,7 @@ impl Database {
             let needs = Needs { incoming: true, ..Needs::default() };
             let (projection, threads) = chosen(&*view, self.source(&*view), options, needs, &limits, show)?;
             let ids = columns::ids(&*view, projection.numbering())?;
+            let ids = (ids.field, ids.array);
             Ok(Projected { projection, ids, threads })
         })
     }
@@ -46,7 +47,7 @@ impl Database {
             if values.len() != graph.len() {
                 return Err(wrong_length(values.len(), graph.len()));
             }
-            self.write_values(values, graph.projection.numbering(), key, &options.limits())
+            self.write_values(Column::Array(values), graph.projection.numbering(), key, &options.limits())
         })
     }
 }

@@ -4,17 +4,19 @@ use std::time::{Duration, Instant};
 
 use mangrove_analytics::engine::Placement;
 use mangrove_analytics::{
-    About, Argument, Needs, OptionKind, Outcome, Projection, Reading, Selection, Stage, registry, watched,
+    About, AnalyticsError, Argument, Needs, OptionKind, Outcome, Projection, Reading, Selection, Stage, registry, watched,
 };
-use mangrove_graph::{ElementKind, GraphView, LabelId, Numbering, ReadContext, Schema, Value, VertexId, record};
+use mangrove_graph::{ElementKind, GraphView, KeyId, LabelId, Numbering, ReadContext, Schema, Value, VertexId, record};
 use mangrove_query::Parameters;
 use mangrove_query::diagnostics::suggest;
 
 use super::kept::Projections;
 use super::{AnalyzeError, AnalyzeOptions, Result};
 
+/// More threads than this only wait for each other.
+const THREADS_MAX: usize = 256;
 /// The most partitions of one process.
-const PARTITIONS_MAX: u32 = 4096;
+const PARTITIONS_MAX: u32 = 1024;
 
 /// An algorithm, its options and a graph, all known by their ids.
 pub struct Question<'a> {
@@ -88,6 +90,16 @@ impl<'a> Question<'a> {
         let started = Instant::now();
         let projection = self.projection(needs, limits, show)?;
         let reading = started.elapsed();
+        let (vertices, entries) = (projection.vertices() as u64, projection.entries());
+        let own = match self.placement {
+            None => algorithm.bytes(vertices, entries),
+            Some(_) => 64 * vertices + 8 * entries,
+        };
+        let needed = projection.bytes().saturating_add(own);
+        if needed > self.bytes_max {
+            let (needed_mb, allowed_mb) = (needed.div_ceil(1 << 20), self.bytes_max >> 20);
+            return Err(AnalyticsError::TooLittleMemory { needed_mb, allowed_mb }.into());
+        }
         let placement = self.placement;
         let outcome = watched(self.threads, limits, show, |run| match placement {
             None => algorithm.run(&projection, run).map(Some),
@@ -105,7 +117,7 @@ impl<'a> Question<'a> {
 fn threads(options: &AnalyzeOptions) -> usize {
     match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
+        threads => threads.min(THREADS_MAX),
     }
 }
 
@@ -160,13 +172,22 @@ fn selection(schema: &Schema, options: &AnalyzeOptions) -> Result<Selection> {
         let keys = schema.known_keys().map(|name| &**name);
         schema.key(key).ok_or_else(|| unknown("property key", key, keys))
     });
-    Ok(Selection {
-        vertices: labels(ElementKind::Vertex, &options.vertices)?,
-        edges: labels(ElementKind::Edge, &options.edges)?,
-        weight: weight.transpose()?,
-        is_directed: options.directed,
-        ..Selection::default()
-    })
+    let (vertices, edges, weight) =
+        (labels(ElementKind::Vertex, &options.vertices)?, labels(ElementKind::Edge, &options.edges)?, weight.transpose()?);
+    if let (Some(key), Some(name)) = (weight, &options.weight) {
+        must_be_on_edges(schema, edges.as_deref(), key, name)?;
+    }
+    Ok(Selection { vertices, edges, weight, is_directed: options.directed, ..Selection::default() })
+}
+
+/// No edge would have a weight.
+fn must_be_on_edges(schema: &Schema, edges: Option<&[LabelId]>, key: KeyId, name: &str) -> Result<()> {
+    let is_chosen = |label: LabelId| edges.is_none_or(|edges| edges.contains(&label));
+    let mut chosen = schema.known_labels(ElementKind::Edge).filter(|(label, _)| is_chosen(*label));
+    match chosen.any(|(_, label)| label.property(key).is_some()) {
+        true => Ok(()),
+        false => Err(AnalyzeError::Invalid(format!("none of the chosen edges has the property `{name}` as its weight"))),
+    }
 }
 
 fn label(schema: &Schema, kind: ElementKind, name: &str) -> Result<LabelId> {
@@ -204,7 +225,13 @@ fn argument(view: &dyn GraphView, option: &registry::OptionAbout, value: &Value)
             let Value::Map(weights) = value else { return Err(wrong("it must be a map of ids to weights")) };
             let weight = |(id, weight): &(Value, Value)| {
                 let weight = weight.as_f64().ok_or_else(|| wrong("the weights must be numbers"))?;
-                Ok((vertex(view, option.name, id)?, weight))
+                // Names in JSON are always text.
+                let number = record::other_spelling(id).filter(|other| !matches!(other, Value::String(_)));
+                let by_number = number.as_ref().map(|number| record::find_vertex(view, number)).transpose()?.flatten();
+                match (record::find_vertex(view, id)?, by_number) {
+                    (None, Some(vertex)) => Ok((vertex, weight)),
+                    _ => Ok((vertex(view, option.name, id)?, weight)),
+                }
             };
             Argument::VertexWeights(weights.iter().map(weight).collect::<Result<_>>()?)
         }
@@ -221,6 +248,7 @@ fn vertex(view: &dyn GraphView, option: &str, id: &Value) -> Result<VertexId> {
         }
         _ => String::new(),
     };
+    let id = if let Value::String(text) = id { format!("{text:?}") } else { id.to_string() };
     Err(AnalyzeError::Invalid(format!("`{option}`: no vertex has the id {id}{other}")))
 }
 

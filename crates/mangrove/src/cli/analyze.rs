@@ -58,6 +58,7 @@ pub struct Analyze {
 impl Analyze {
     pub fn run(self) -> Result<(), Failure> {
         let Some(name) = &self.name else { return output::print_text(&list()) };
+        output::must_not_be_a_terminal(self.format)?;
         let database = if self.write.is_some() { open_writing(&self.db)? } else { open_reading(&self.db)? };
         let parameters = params::parse_options(&self.options).map_err(Failure::Usage)?;
         let options = AnalyzeOptions {
@@ -107,7 +108,7 @@ impl From<AnalyzeError> for Failure {
         match error.is_cancelled() && interrupt::requested() {
             true => Failure::Interrupted("interrupted; nothing was written".into()),
             false if error.is_of_memory() => Failure::Request(format!("{error} with --memory")),
-            false => Failure::Request(error.to_string()),
+            false => Failure::Request(error.late().unwrap_or_else(|| error.to_string())),
         }
     }
 }

@@ -26,8 +26,17 @@ pub enum Format {
     Arrow,
 }
 
+/// Arrow is nothing to look at.
+pub fn must_not_be_a_terminal(format: Format) -> Result<(), Failure> {
+    match format == Format::Arrow && io::stdout().is_terminal() {
+        true => Err(Failure::Request("Arrow is binary: send it to a file, as in `--format arrow > result.arrow`".into())),
+        false => Ok(()),
+    }
+}
+
 /// Writes the remaining results to stdout and returns their number.
 pub fn print(results: &mut ResultStream, format: Format) -> Result<u64, Failure> {
+    must_not_be_a_terminal(format)?;
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let rows = match format {
         Format::Json => print_json(results, &mut out)?,
@@ -118,11 +127,6 @@ fn print_arrow(results: &mut ResultStream, out: &mut impl Write) -> Result<u64, 
 }
 
 fn write_arrow(batch: &RecordBatch, out: &mut impl Write) -> Result<(), Failure> {
-    if io::stdout().is_terminal() {
-        return Err(Failure::Request(
-            "Arrow is binary: send it to a file, as in `mangrove query … --format arrow > result.arrow`".into(),
-        ));
-    }
     let failed = |error: arrow_schema::ArrowError| match error {
         arrow_schema::ArrowError::IoError(_, source) => Failure::from(source),
         other => Failure::Request(other.to_string()),

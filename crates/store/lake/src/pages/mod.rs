@@ -55,6 +55,7 @@ const BATCH_ROWS: usize = 1 << 16;
 const AHEAD_BYTES: u64 = 128 << 10;
 /// The most pages that are read ahead. Pages that pack well are large once they are unpacked.
 const AHEAD_PAGES: usize = 64;
+const AHEAD_ROWS: u64 = 1 << 18;
 /// The most memory that the values of a page may take.
 const PAGE_BYTES_MAX: usize = 512 << 20;
 
@@ -407,11 +408,13 @@ impl<'r> Plan<'r> {
         let table = self.wanted.table;
         let Some(mut last) = missing.last().map(|at| self.pages[*at].clone()) else { return };
         let locations = table.pages(last.group, self.leaf);
+        let first = last.rows.end;
         let (mut bytes, end) = (0, locations.len().min(last.at + 1 + AHEAD_PAGES));
         for location in locations.get(last.at + 1..end).unwrap_or_default() {
             bytes += location.compressed_page_size as u64;
             let Some(next) = table.page_of(self.leaf, last.rows.end) else { return };
             if bytes > AHEAD_BYTES
+                || next.rows.end - first > AHEAD_ROWS
                 || next.rows.is_empty()
                 || self.pages.contains(&next)
                 || cache.get(&self.key(&next)).is_some()
