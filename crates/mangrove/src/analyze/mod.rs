@@ -151,7 +151,7 @@ impl AnalyzeError {
 type Result<T, E = AnalyzeError> = std::result::Result<T, E>;
 
 impl Database {
-    /// Runs an algorithm on the graph as it is now. [`registry::ALGORITHMS`] lists them with their options.
+    /// Runs an algorithm on the graph as it is now. [`ALGORITHMS`](mangrove_analytics::registry::ALGORITHMS) lists them with their options.
     ///
     /// The values belong to the vertices of a snapshot. With [`AnalyzeOptions::write`], they are written afterwards, in one
     /// transaction: vertices that were removed meanwhile are passed over, and new ones get none.
