@@ -71,7 +71,7 @@ def test_traversals_of_gremlinpython_are_queries(db):
         ("g.V().has('elev', > 3)", "has('price', gt(3))"),
         ("g.V().has('airport', 'city', 'O'Brien')", "pass the text as a parameter"),
         ("g.V().value('city')", "values('name')"),
-        ("g.V().pageRank()", "to_networkx"),
+        ("g.V().pageRank()", "mangrove.pagerank"),
     ],
 )
 def test_habits_of_other_languages_are_answered(db, query, advice):
