@@ -24,7 +24,7 @@ impl Algorithm for Coloring {
     }
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
-        let links = graph.simple();
+        let links = graph.simple(run)?;
         let mut order: Vec<u32> = (0..links.vertices() as u32).collect();
         order.sort_by_key(|vertex| std::cmp::Reverse(links.degree(*vertex as usize)));
         let mut colors = vec![NONE; links.vertices()];

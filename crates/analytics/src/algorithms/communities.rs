@@ -26,7 +26,7 @@ pub struct Network {
 }
 
 impl Network {
-    pub fn new(graph: &Projection) -> Result<Self> {
+    pub fn new(graph: &Projection, run: &Run) -> Result<Self> {
         let weights = graph.incoming().weights();
         if weights.par_iter().any(|weight| *weight < 0.0 || weight.is_infinite()) {
             return Err(AnalyticsError::invalid("communities need weights that are finite and not negative"));
@@ -38,7 +38,7 @@ impl Network {
             loops.map(|(_, weight)| weight).sum::<f64>() * times
         };
         let inside: Vec<f64> = (0..graph.vertices()).into_par_iter().map(of_loops).collect();
-        let network = Self::of(graph.simple_weighted(), inside);
+        let network = Self::of(graph.simple_weighted(run)?, inside);
         match network.total.is_finite() {
             true => Ok(network),
             false => Err(AnalyticsError::invalid("the weights are too great to be added up")),

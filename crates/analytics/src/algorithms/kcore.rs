@@ -24,7 +24,7 @@ impl Algorithm for KCore {
     }
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
-        let links = graph.simple();
+        let links = graph.simple(run)?;
         let vertices = links.vertices();
         let mut degrees: Vec<u32> = (0..vertices).map(|vertex| links.degree(vertex) as u32).collect();
         let mut order = Order::new(&degrees);

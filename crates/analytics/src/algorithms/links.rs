@@ -3,7 +3,9 @@
 use rayon::prelude::*;
 
 use super::CHUNK;
+use crate::error::Result;
 use crate::project::{Adjacent, Projection};
+use crate::run::Run;
 
 /// The links of each vertex to those that come after it in an order. In it, vertices with few links come first: so no list is long
 /// (Chiba, Nishizeki: Arboricity and subgraph listing algorithms, SIAM J. Comput. 14, 1985).
@@ -22,19 +24,19 @@ pub struct Links {
 
 impl Links {
     /// O(E·log degree).
-    pub fn new(graph: &Projection) -> Self {
-        let degrees: Vec<u32> = of_all(graph, |_, around| around.len() as u32);
+    pub fn new(graph: &Projection, run: &Run) -> Result<Self> {
+        let degrees: Vec<u32> = of_all(graph, run, |_, around| around.len() as u32)?;
         let mut vertices: Vec<u32> = (0..degrees.len() as u32).collect();
         vertices.par_sort_unstable_by_key(|vertex| (degrees[*vertex as usize], *vertex));
         let mut places = vec![0u32; vertices.len()];
         vertices.iter().enumerate().for_each(|(place, vertex)| places[*vertex as usize] = place as u32);
-        let later: Vec<Vec<(u32, bool)>> = of_all(graph, |vertex, around| {
+        let later: Vec<Vec<(u32, bool)>> = of_all(graph, run, |vertex, around| {
             let place = |(other, is_mutual): &(u32, bool)| (places[*other as usize], *is_mutual);
             let mut later: Vec<(u32, bool)> =
                 around.iter().map(place).filter(|(other, _)| *other > places[vertex]).collect();
             later.sort_unstable();
             later
-        });
+        })?;
         let mut links = Self {
             starts: Vec::with_capacity(vertices.len() + 1),
             others: Vec::with_capacity(later.iter().map(Vec::len).sum()),
@@ -50,7 +52,7 @@ impl Links {
             links.is_mutual.extend(later.iter().map(|(_, is_mutual)| *is_mutual));
             links.starts.push(links.others.len());
         }
-        links
+        Ok(links)
     }
 
     pub fn len(&self) -> usize {
@@ -75,16 +77,18 @@ impl Links {
 }
 
 /// What `work` makes of each vertex and its links, sorted.
-fn of_all<T: Send>(graph: &Projection, work: impl Fn(usize, &[(u32, bool)]) -> T + Sync) -> Vec<T> {
+fn of_all<T: Send>(graph: &Projection, run: &Run, work: impl Fn(usize, &[(u32, bool)]) -> T + Sync) -> Result<Vec<T>> {
     let chunks = graph.incoming().chunks(CHUNK);
-    let of_chunk = |around: &mut Vec<(u32, bool)>, chunk: &std::ops::Range<usize>| -> Vec<T> {
+    let of_chunk = |around: &mut Vec<(u32, bool)>, chunk: &std::ops::Range<usize>| -> Result<Vec<T>> {
+        run.advance(0)?;
         let of_vertex = |vertex| {
             merge(graph, vertex, around);
             work(vertex, around)
         };
-        chunk.clone().map(of_vertex).collect()
+        Ok(chunk.clone().map(of_vertex).collect())
     };
-    chunks.par_iter().map_init(Vec::new, of_chunk).flatten_iter().collect()
+    let parts: Result<Vec<Vec<T>>> = chunks.par_iter().map_init(Vec::new, of_chunk).collect();
+    Ok(parts?.into_iter().flatten().collect())
 }
 
 /// Those that a vertex is linked with, and whether edges lead both ways. Lists are sorted.

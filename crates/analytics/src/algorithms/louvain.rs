@@ -38,7 +38,7 @@ impl Algorithm for Louvain {
             return Err(AnalyticsError::invalid(format!("resolution is {}; it must be greater than 0", self.resolution)));
         }
         run.begin("vertices moved", 0);
-        let whole = Network::new(graph)?;
+        let whole = Network::new(graph, run)?;
         let (mut found, levels) = self.levels(&whole, run)?;
         if self.is_refined {
             // What hung together by a vertex that moved on later is no community.

@@ -34,7 +34,7 @@ impl Algorithm for Triangles {
     }
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
-        let found = count(&Links::new(graph), run, |_| 1)?;
+        let found = count(&Links::new(graph, run)?, run, |_| 1)?;
         let summary = summary(&found);
         Ok(Outcome { values: Values::Totals(found), summary })
     }
@@ -108,7 +108,7 @@ impl Algorithm for Lcc {
     }
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
-        let links = Links::new(graph);
+        let links = Links::new(graph, run)?;
         let found = count(&links, run, |is_mutual| 1 + u64::from(is_mutual))?;
         let coefficient = |(edges, degree): (&u64, &u32)| match u64::from(*degree) {
             0 | 1 => 0.0,

@@ -3,33 +3,36 @@
 use rayon::prelude::*;
 
 use super::{Adjacent, Projection};
+use crate::error::Result;
+use crate::run::Run;
 
 /// Edges and vertices that a thread takes at a time.
 const CHUNK: u64 = 1 << 14;
 
 impl Projection {
     /// The links of each vertex, sorted. It needs the incoming and the outgoing edges. O(E).
-    pub fn simple(&self) -> Adjacent {
-        self.merged(false)
+    pub fn simple(&self, run: &Run) -> Result<Adjacent> {
+        self.merged(false, run)
     }
 
     /// The links of each vertex, and the weights of the edges between them, added up.
-    pub fn simple_weighted(&self) -> Adjacent {
-        self.merged(true)
+    pub fn simple_weighted(&self, run: &Run) -> Result<Adjacent> {
+        self.merged(true, run)
     }
 
-    fn merged(&self, with_weights: bool) -> Adjacent {
+    fn merged(&self, with_weights: bool, run: &Run) -> Result<Adjacent> {
         let chunks = self.incoming().chunks(CHUNK);
         let of_chunk = |chunk: &std::ops::Range<usize>| {
+            run.advance(0)?;
             let (mut part, mut around) = (Adjacent::empty(), Vec::new());
             for vertex in chunk.clone() {
                 self.merge(vertex, &mut around);
                 part.push(around.iter().copied(), with_weights);
             }
-            part
+            Ok(part)
         };
-        let parts: Vec<Adjacent> = chunks.par_iter().map(of_chunk).collect();
-        Adjacent::concat(parts)
+        let parts: Result<Vec<Adjacent>> = chunks.par_iter().map(of_chunk).collect();
+        Ok(Adjacent::concat(parts?))
     }
 
     /// Those that a vertex is linked with, and the weights of the edges between them.
