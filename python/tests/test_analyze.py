@@ -382,6 +382,10 @@ def test_weights_that_make_no_sense_are_refused(tmp_path):
         db.analyze.sssp(0, weight="weight")
 
 
+def test_a_timeout_beyond_all_time_never_comes(db):
+    assert db.analyze.wcc(timeout=1e19).summary == {"components": 1}
+
+
 def test_an_empty_graph_has_no_values(empty):
     for found in (empty.analyze.pagerank(), empty.analyze.wcc(), empty.analyze.lcc(), empty.analyze.cdlp()):
         assert len(found) == 0 and found.to_dict() == {}
@@ -501,11 +505,16 @@ def test_reading_a_graph_can_be_stopped(tmp_path):
 
 
 def test_paths_longer_than_all_near_buckets_are_found_on_several_threads(tmp_path):
-    rng = np.random.default_rng(5)
-    vertices = 6_000
-    chain = [(at, at + 1, 900.0) for at in range(300)]
-    near = [(int(a), int(b), float(w)) for a, b, w in zip(rng.integers(0, vertices, 24_000), rng.integers(0, vertices, 24_000), rng.integers(1, 4, 24_000) / 4)]
-    db = graph_of(tmp_path / "db", chain + near, vertices)
+    rng, clusters, members = np.random.default_rng(5), 40, 200
+    edges = [(at * members, (at + 1) * members, 900.0) for at in range(clusters - 1)]
+    for first in range(0, clusters * members, members):
+        ends = first + rng.integers(0, members, (1_000, 2))
+        edges += [(int(source), int(target), float(weight)) for (source, target), weight in zip(ends, rng.integers(1, 4, 1_000) / 4)]
+    vertices = clusters * members
+    db, graph = graph_of(tmp_path / "db", edges, vertices), networkx_of(edges, vertices, True)
+    lengths = nx.single_source_dijkstra_path_length(graph, 0)
+    assert max(lengths.values()) > 30_000
+    assert db.analyze.sssp(0, weight="weight", threads=1).to_dict() == {vertex: lengths.get(vertex) for vertex in range(vertices)}
     expected = db.analyze.sssp(0, weight="weight", threads=1).to_arrow()
     for delta in (None, 0.01, 0.05, 1.0, 1000.0):
         for threads in (1, 2, 4):

@@ -79,7 +79,8 @@ impl Default for AnalyzeOptions {
 impl AnalyzeOptions {
     fn limits(&self) -> ReadContext {
         ReadContext {
-            deadline: self.timeout.map(|timeout| Instant::now() + timeout),
+            // A timeout beyond the range of the clock never comes.
+            deadline: self.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             timeout: self.timeout,
             cancel: self.cancel.clone(),
             ..ReadContext::default()
