@@ -228,7 +228,8 @@ pub fn algorithm(name: &str, arguments: &[(&str, Argument)]) -> Result<Box<dyn A
         "pagerank" => Box::new(page_rank(&given)?),
         "sssp" => Box::new(Sssp { source: given.vertex("source")?, delta: given.real("delta") }),
         "triangles" => Box::new(Triangles),
-        _ => Box::new(Wcc),
+        "wcc" => Box::new(Wcc),
+        other => return Err(AnalyticsError::invalid(format!("there is no algorithm `{other}`"))),
     })
 }
 
@@ -307,5 +308,10 @@ mod tests {
         assert_eq!(message("cdlp", &[("rounds", Argument::Count(3))]), "cdlp has no option `rounds`");
         assert_eq!(message("cdlp", &[("iterations", Argument::Real(3.0))]), "cdlp: `iterations` is of another kind");
         assert!(ALGORITHMS.iter().map(|about| about.name).is_sorted());
+        let source = [("source", Argument::Vertex(VertexId(0)))];
+        for about in ALGORITHMS {
+            let needs_source = about.options.iter().any(|option| option.name == "source");
+            assert!(algorithm(about.name, if needs_source { &source } else { &[] }).is_ok(), "{}", about.name);
+        }
     }
 }

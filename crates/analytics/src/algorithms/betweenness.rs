@@ -118,7 +118,7 @@ impl<'g> Search<'g> {
         self.reach(source);
         for vertex in self.order.iter().rev().map(|vertex| *vertex as usize) {
             let mut own = 0.0;
-            for other in distinct(self.outgoing.of(vertex)) {
+            for other in self.outgoing.distinct(vertex) {
                 let other = other as usize;
                 if self.depths[other] == self.depths[vertex] + 1 {
                     own += self.paths[vertex] / self.paths[other] * (1.0 + self.dependencies[other]);
@@ -142,7 +142,7 @@ impl<'g> Search<'g> {
         let mut at = 0;
         while let Some(vertex) = self.order.get(at).map(|vertex| *vertex as usize) {
             at += 1;
-            for other in distinct(self.outgoing.of(vertex)) {
+            for other in self.outgoing.distinct(vertex) {
                 if self.depths[other as usize] == UNREACHED {
                     self.depths[other as usize] = self.depths[vertex] + 1;
                     self.order.push(other);
@@ -153,9 +153,4 @@ impl<'g> Search<'g> {
             }
         }
     }
-}
-
-/// Parallel edges count once.
-fn distinct(others: &[u32]) -> impl Iterator<Item = u32> + '_ {
-    others.chunk_by(|a, b| a == b).map(|same| same[0])
 }

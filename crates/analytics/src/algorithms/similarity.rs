@@ -34,7 +34,7 @@ impl Algorithm for Similarity {
             return Err(AnalyticsError::invalid(format!("at_least is {}; it must be a number", self.at_least)));
         }
         let sizes: Vec<u32> =
-            (0..graph.vertices()).into_par_iter().map(|vertex| distinct(outgoing.of(vertex)).count() as u32).collect();
+            (0..graph.vertices()).into_par_iter().map(|vertex| outgoing.distinct(vertex).count() as u32).collect();
         let of_chunk = |common: &mut Common, chunk: &std::ops::Range<usize>| {
             run.advance(chunk.len() as u64)?;
             Ok(chunk.clone().flat_map(|vertex| self.similar((incoming, outgoing), &sizes, vertex, common)).collect())
@@ -75,8 +75,8 @@ impl Similarity {
         vertex: usize,
         common: &mut Common,
     ) -> Vec<(u32, u32, f64)> {
-        for neighbor in distinct(outgoing.of(vertex)) {
-            for other in distinct(incoming.of(neighbor as usize)).filter(|other| *other as usize != vertex) {
+        for neighbor in outgoing.distinct(vertex) {
+            for other in incoming.distinct(neighbor as usize).filter(|other| *other as usize != vertex) {
                 if common.counts[other as usize] == 0 {
                     common.found.push(other);
                 }
@@ -95,9 +95,4 @@ impl Similarity {
         found.truncate(self.top as usize);
         found.into_iter().map(|(other, similarity)| (vertex as u32, other, similarity)).collect()
     }
-}
-
-/// Parallel edges count once.
-fn distinct(others: &[u32]) -> impl Iterator<Item = u32> + '_ {
-    others.chunk_by(|a, b| a == b).map(|same| same[0])
 }

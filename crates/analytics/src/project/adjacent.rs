@@ -198,6 +198,12 @@ impl Adjacent {
         &self.others[self.range(vertex)]
     }
 
+    /// The other ends, each once however many edges lead there.
+    #[inline]
+    pub fn distinct(&self, vertex: usize) -> impl Iterator<Item = u32> + '_ {
+        self.of(vertex).chunk_by(|a, b| a == b).map(|same| same[0])
+    }
+
     /// The weights of the edges of a vertex; nothing if each weighs 1.
     #[inline]
     pub fn weights_of(&self, vertex: usize) -> &[f64] {
