@@ -239,3 +239,19 @@ fn values_of_several_keys_come_element_by_element() {
     let mixed: Vec<String> = run(&modern, "g.V(1, 3).values('age', 'name')").iter().map(Value::to_string).collect();
     assert_eq!(mixed, ["29", "marko", "lop"]);
 }
+
+/// `valueMap` gives lists, which a later step takes apart.
+#[test]
+fn lists_of_a_map_unfold() {
+    let graph = &Oracle::modern();
+    for steps in [
+        "valueMap('name').select('name')",
+        "valueMap('name', 'age').select('name')",
+        "valueMap('name').as('m').select('m').by('name')",
+        "valueMap('name').as('m').constant(1).select('m').by('name')",
+    ] {
+        assert_eq!(run(graph, &format!("g.V(1).{steps}.unfold()")), ["marko".into()], "{steps}");
+        let all = run(graph, &format!("g.V().{steps}.unfold().order().limit(2)"));
+        assert_eq!(all, ["josh".into(), "lop".into()], "{steps}");
+    }
+}

@@ -105,7 +105,7 @@ impl Writer<'_> {
                 state.forget_past();
                 format!("{edges}.order().by('at', desc).by(id).limit({})", 1 + self.below(4))
             }
-            12 | 13 => match self.below(5) {
+            12 | 13 => match self.below(6) {
                 0 => spread(state, ".values('tags')", Kind::Text),
                 1 => taken(state, ".values('note')", Kind::Mixed),
                 2 => {
@@ -117,6 +117,11 @@ impl Writer<'_> {
                     spread(state, text, Kind::Mixed)
                 }
                 3 => spread(state, ".values()", Kind::Mixed),
+                4 => {
+                    let text =
+                        self.pick_text(&[".valueMap('name').select('name')", ".valueMap('tags', 'age').select('tags')"]);
+                    spread(state, text, list(Kind::Mixed))
+                }
                 _ => taken(state, self.pick_text(&[".label()", ".format('%{name} is %{age}')"]), Kind::Text),
             },
             14 | 15 => taken(state, self.pick_text(&[".values('age')", ".values('score')"]), Kind::Number),

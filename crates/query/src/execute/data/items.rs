@@ -15,7 +15,7 @@ pub enum Items {
     Vertices(Vec<VertexId>),
     Edges(Vec<EdgeRef>),
     Values(Vec<Value>),
-    /// Values of one type, none of them null, in an array form of [`mangrove_graph::column`].
+    /// Values of one type, none of them null and no collections, in an array form of [`mangrove_graph::column`].
     Column(ArrayRef),
     /// Maps by column, where later steps pass them on or read them by key.
     Maps(Maps),
@@ -37,6 +37,14 @@ impl From<ElementIds> for Items {
 }
 
 impl Items {
+    /// The values of an array without nulls.
+    pub fn of_array(array: ArrayRef) -> Self {
+        match array.data_type().is_nested() {
+            true => Items::Values(values_of(&array).collect()),
+            false => Items::Column(array),
+        }
+    }
+
     /// The narrowest form of `values`.
     pub fn from_values(values: Vec<Value>) -> Self {
         let vertices = values.iter().map(|v| match v {

@@ -29,7 +29,7 @@ impl MapBatch for TokenStep {
             None => None,
         };
         let items = match column {
-            Some(MapColumn::Typed(array)) => Items::Column(array),
+            Some(MapColumn::Typed(array)) => Items::of_array(array),
             Some(MapColumn::Values(values)) => Items::from_values(values.into_iter().flatten().collect()),
             None => Items::from_values(tokens_of(cx, &batch.items, self.0)?),
         };

@@ -71,7 +71,7 @@ fn slot_of<'b>(cx: &Context<'_, '_>, batch: &'b Batch, label: &str) -> Option<&'
 fn entries(batch: &Batch, key: &str) -> Option<Items> {
     let Items::Maps(maps) = &batch.items else { return None };
     match maps.column_named(key)? {
-        MapColumn::Typed(array) if array.null_count() == 0 => Some(Items::Column(array.clone())),
+        MapColumn::Typed(array) if array.null_count() == 0 => Some(Items::of_array(array.clone())),
         column => {
             let values: Option<Vec<Value>> = (0..maps.rows).map(|row| column.get(row)).collect();
             values.map(Items::from_values)
@@ -95,7 +95,7 @@ impl SelectOp {
         let mode = cx.mode();
         let Some(by) = self.by.first_mut() else { return Ok(batch.moved_in_place(items, mode)) };
         Ok(match by.column(cx, &Batch::new(items))? {
-            ByColumn::Typed(array) if array.null_count() == 0 => batch.moved_in_place(Items::Column(array), mode),
+            ByColumn::Typed(array) if array.null_count() == 0 => batch.moved_in_place(Items::of_array(array), mode),
             column => {
                 let mut moves = Moves::default();
                 for (row, value) in column.into_values().into_iter().enumerate() {
