@@ -26,8 +26,9 @@ MAY_USE = {
     # It reads YAML and tables, and reports progress, as the loader does. Its indexes of edges are segments.
     "mangrove-lake": {"mangrove-graph", "mangrove-ingest", "mangrove-segment"},
     "mangrove-directory": {"mangrove-graph", "mangrove-hot"},
-    "mangrove-query": {"mangrove-graph"},
     "mangrove-analytics": {"mangrove-graph"},
+    # Some steps of Gremlin are algorithms on the whole graph.
+    "mangrove-query": {"mangrove-analytics", "mangrove-graph"},
     "mangrove": {
         "mangrove-analytics",
         "mangrove-graph",

@@ -15,7 +15,7 @@ FLOORS = {
         "error",
         "access crew gremlin nesting procedure",
         "options plan",
-        "optimize resolve",
+        "computed optimize resolve",
         "execute",
         "lib",
     ],
@@ -38,7 +38,7 @@ FLOORS = {
     "crates/query/src/execute/modulators": ["by", "sort_keys"],
     "crates/query/src/execute/ops": [
         "barrier map operand resource",
-        "branch call date element filter hop matching mutate reduce repeat select",
+        "branch call compute date element filter hop matching mutate reduce repeat select",
         "group init list math merge set shortest side_effect text tree",
         "closing partial semi_join",
     ],
@@ -47,7 +47,7 @@ FLOORS = {
     "crates/analytics/src/engine": ["placement transport value", "partition program", "steps"],
     "crates/analytics/src/algorithms": [
         "bits communities links random",
-        "betweenness bfs cdlp coloring kcore louvain matching pagerank scc similarity triangles walks wcc",
+        "betweenness bfs cdlp coloring kcore louvain matching pagerank peer_pressure scc similarity triangles walks wcc",
         "sssp",
     ],
     "crates/store/hot/src": [

@@ -577,3 +577,35 @@ def test_options_without_sense_are_refused_and_long_walks_stop(tmp_path, db):
     graph.write("x", np.ones(2))
     graph.write("x", pa.nulls(2))
     assert two.query("g.V().has('x').count()").one() == 0
+
+
+def test_steps_of_gremlin_compute_the_same_from_every_form(tmp_path):
+    """They see a graph through a view that adds the property."""
+    edges = [edge for edge in random_edges(8) if edge[0] != edge[1]]
+    ranked = "g.V().pageRank().with(PageRank.propertyName, 'rank').with(PageRank.times, 7)"
+    for form, db in forms(tmp_path, edges, 60):
+        ranks = db.analyze.pagerank(iterations=7).to_dict()
+        above = sorted(vertex for vertex, rank in ranks.items() if rank > 0.02)
+        assert 5 < len(above) < 40
+        found = {row["id"]: row["rank"] for row in db.query(f"{ranked}.project('id', 'rank').by(id).by('rank')").to_list()}
+        close(found, ranks)
+        for query in ("has('rank', gt(0.02)).id()", "limit(1).V().hasLabel('v').has('rank', gt(0.02)).id()", "where(values('rank').is(gt(0.02))).id()"):
+            assert sorted(db.query(f"{ranked}.{query}")) == above, (form, query)
+        assert db.query(f"{ranked}.limit(1).V().has('rank', gt(0.02)).count()").one() == len(above)
+        columns = db.query(f"{ranked}.elementMap()").to_arrow()
+        close(dict(zip(columns["id"].to_pylist(), columns["rank"].to_pylist())), ranks)
+        parts = "g.V().connectedComponent().with(ConnectedComponent.propertyName, 'part').group().by('part').by(id().order().fold())"
+        expected = {min(map(str, part)): sorted(part) for part in nx.connected_components(networkx_of(edges, 60, False))}
+        assert db.query(parts).one() == expected
+        filtered = ranked + ".with(PageRank.edges, inE('e').has('weight', gt(5))).values('rank').sum()"
+        assert math.isclose(db.query(filtered).one(), 1.0)
+
+
+def test_a_step_that_computes_can_be_stopped(tmp_path):
+    # The whole rank goes to and fro.
+    db = graph_of(tmp_path / "db", [(0, 1, 1.0), (1, 0, 1.0)], 2)
+    with pytest.raises(mg.TimeoutError):
+        db.query("g.V(0).pageRank(1.0).with(PageRank.times, 1000000000000).count()", timeout=0.2)
+    big = graph_of(tmp_path / "big", skewed_edges(5, 40_000, 400_000), 40_000)
+    with pytest.raises(mg.MemoryLimitError):
+        big.query("g.V().pageRank().count()", memory_mb=1)

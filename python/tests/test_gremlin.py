@@ -159,9 +159,26 @@ def test_shortest_paths_are_those_of_networkx(tmp_path):
         ("g.V().shortestPath().with(ShortestPath.edges, __.out())", "edges works on an edge, but got the vertex"),
         ("g.V().shortestPath().with(ShortestPath.distance, 'city')", "the distance of an edge must be a number of 0 or more"),
         ("g.E().shortestPath()", "shortestPath works on a vertex"),
-        ("g.V().pageRank()", "the step `pageRank` is not supported"),
+        ("g.V().pageRank().with(PageRank.propertyName, 'code')", "the graph has the property `code` already"),
+        ("g.V().pageRank().property('rank', 1)", "so the query cannot change it"),
     ],
 )
 def test_shortest_paths_that_make_no_sense_are_refused(db, query, message):
     with pytest.raises(mg.QueryError, match=message):
         db.query(query)
+
+
+def test_the_driver_has_steps_for_algorithms(db):
+    from gremlin_python.process.graph_traversal import __
+    from gremlin_python.process.traversal import Order
+    from gremlin_python.process.traversal import T as GremlinT
+
+    g = db.traversal()
+    ranked = g.V().page_rank().with_("~tinkerpop.pageRank.propertyName", "rank").with_("~tinkerpop.pageRank.edges", __.out_e("route"))
+    first = ranked.order().by("rank", Order.desc).limit(1).id_().next()
+    ranks = db.analyze.pagerank(edges=["route"]).to_dict()
+    assert first == max(ranks, key=ranks.get)
+    components = g.V().connected_component().with_("~tinkerpop.connectedComponent.propertyName", "part").group_count().by("part").next()
+    assert sum(components.values()) == db.query("g.V().count()").one()
+    assert g.V().peer_pressure().with_("~tinkerpop.peerPressure.propertyName", "c").values("c").dedup().count().next() >= 1
+    assert g.V().shortest_path().with_("~tinkerpop.shortestPath.target", __.has(GremlinT.id, first)).count().next() >= 1

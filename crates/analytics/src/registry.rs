@@ -243,7 +243,7 @@ fn page_rank(given: &Given<'_>) -> Result<PageRank> {
         Some(Argument::VertexWeights(weights)) => weights.clone(),
         _ => Vec::new(),
     };
-    Ok(PageRank { damping: given.real("damping").unwrap_or(0.85), until, preferred })
+    Ok(PageRank { damping: given.real("damping").unwrap_or(0.85), until, preferred, started: Vec::new() })
 }
 
 /// The arguments of an algorithm.

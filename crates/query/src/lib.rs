@@ -11,6 +11,7 @@
 //! crate knows no store: it reads and writes through the traits of `mangrove_graph`.
 
 mod access;
+mod computed;
 pub mod crew;
 pub mod diagnostics;
 pub mod error;
@@ -28,6 +29,8 @@ pub mod stack;
 use std::sync::Arc;
 
 use mangrove_graph::GraphView;
+
+use computed::Computed;
 
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
@@ -129,11 +132,19 @@ impl Query {
     pub fn plan(&self, view: &dyn GraphView, parameters: &Parameters, options: &QueryOptions) -> Result<plan::Plan> {
         let _span = tracing::debug_span!("plan", query = %options.trace).entered();
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
+        let computed = self.computed(&plan, view)?;
+        let with_computed = computed.as_ref().map(|computed| computed.over(view));
+        let view = with_computed.as_ref().map_or(view, |view| view as &dyn GraphView);
         optimize::optimize(&mut plan, view, &options.rules_off);
         if options.profile {
             plan::estimate(&mut plan, view)?;
         }
         Ok(plan)
+    }
+
+    /// The properties that the query computes.
+    fn computed(&self, plan: &plan::Plan, view: &dyn GraphView) -> Result<Option<Arc<Computed>>> {
+        Computed::of(&plan.traversal, view.schema()).map_err(|e| e.in_text(&self.text))
     }
 
     /// The plan as resolved, and after each rule that changed it.
@@ -144,7 +155,10 @@ impl Query {
         options: &QueryOptions,
     ) -> Result<optimize::Explanation> {
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
-        Ok(optimize::explain(&mut plan, view, &options.rules_off)?)
+        match self.computed(&plan, view)? {
+            Some(computed) => Ok(optimize::explain(&mut plan, &computed.over(view), &options.rules_off)?),
+            None => Ok(optimize::explain(&mut plan, view, &options.rules_off)?),
+        }
     }
 
     fn resolve(&self, view: &dyn GraphView, parameters: &Parameters) -> Result<plan::Plan> {

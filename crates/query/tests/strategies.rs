@@ -177,6 +177,18 @@ fn hidden_properties_are_seen_by_no_step() {
 }
 
 #[test]
+fn shortest_paths_stay_within_what_is_visible() {
+    let graph = &mut Oracle::modern();
+    let to_peter = "V(1).shortestPath().with(ShortestPath.target, has('name', 'peter')).count()";
+    assert_eq!(one(graph, &format!("g.{to_peter}")), "1");
+    for narrow in ["vertices: hasLabel('person')", "edges: hasLabel('knows')"] {
+        let g = format!("g.withStrategies(new SubgraphStrategy({narrow}))");
+        assert_eq!(one(graph, &format!("{g}.{to_peter}")), "0", "{narrow}");
+        assert_eq!(one(graph, &format!("{g}.V(1).shortestPath().with(ShortestPath.target, hasId(4)).count()")), "1");
+    }
+}
+
+#[test]
 fn merges_keep_to_their_partition() {
     let graph = &mut Oracle::default();
     let g = |write: &str, read: &str| {

@@ -22,6 +22,8 @@ pub struct PageRank {
     pub until: Until,
     /// Vertices that are preferred, with their weights; none means all the same.
     pub preferred: Vec<(VertexId, f64)>,
+    /// The ranks to begin with, in proportion; none means as preferred.
+    pub started: Vec<(VertexId, f64)>,
 }
 
 /// When to stop.
@@ -39,7 +41,7 @@ impl Algorithm for PageRank {
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let (iterations_max, enough) = self.bounds()?;
-        let mut ranks = Ranks::new(graph, self.damping, self.preference(graph)?)?;
+        let mut ranks = Ranks::new(graph, self.damping, self.preference(graph)?, self.start(graph)?)?;
         run.begin("iterations", iterations_max);
         let (mut iterations, mut change) = (0, f64::INFINITY);
         while iterations < iterations_max && change >= enough {
@@ -54,7 +56,8 @@ impl Algorithm for PageRank {
         let (iterations_max, enough) = self.bounds()?;
         let out_degrees = divisors(graph)?;
         let preference = self.preference(graph)?;
-        let program = Program { damping: self.damping, preference: &preference, iterations_max, enough };
+        let start = self.start(graph)?;
+        let program = Program { damping: self.damping, preference: &preference, start: &start, iterations_max, enough };
         let ran = engine::run(&program, graph.incoming(), &out_degrees, placement, &InMemory, run)?;
         let ranks: Vec<f64> = ran.values.iter().zip(&out_degrees).map(|(given, out)| rank(*given, *out)).collect();
         let summary = self.summary(ran.steps, ran.totals[1] < enough);
@@ -90,25 +93,36 @@ impl PageRank {
 
     /// The share of each vertex in what is given to the preferred ones; nothing if all have the same.
     fn preference(&self, graph: &Projection) -> Result<Vec<f64>> {
-        if self.preferred.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut shares = vec![0.0; graph.vertices()];
-        for (vertex, weight) in &self.preferred {
-            let number = graph.numbering().number(*vertex);
-            let number = number.ok_or_else(|| AnalyticsError::invalid("a preferred vertex is not among the chosen ones"))?;
-            if !(*weight >= 0.0 && weight.is_finite()) {
-                return Err(AnalyticsError::invalid(format!("a preference is {weight}; it must be 0 or more")));
-            }
-            shares[number as usize] += weight;
-        }
-        let sum: f64 = shares.iter().sum();
-        if sum <= 0.0 {
-            return Err(AnalyticsError::invalid("all preferences are 0"));
-        }
-        shares.iter_mut().for_each(|share| *share /= sum);
-        Ok(shares)
+        shares(graph, &self.preferred, "preference")
     }
+
+    /// The ranks to begin with; nothing if they are all the same.
+    fn start(&self, graph: &Projection) -> Result<Vec<f64>> {
+        shares(graph, if self.started.is_empty() { &self.preferred } else { &self.started }, "first rank")
+    }
+}
+
+/// The share of each vertex in the sum of some weights; nothing if there are none.
+fn shares(graph: &Projection, weights: &[(VertexId, f64)], what: &str) -> Result<Vec<f64>> {
+    if weights.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut shares = vec![0.0; graph.vertices()];
+    for (vertex, weight) in weights {
+        let number = graph.numbering().number(*vertex);
+        let number =
+            number.ok_or_else(|| AnalyticsError::invalid(format!("a vertex with a {what} is not among the chosen ones")))?;
+        if !(*weight >= 0.0 && weight.is_finite()) {
+            return Err(AnalyticsError::invalid(format!("a {what} is {weight}; it must be 0 or more")));
+        }
+        shares[number as usize] += weight;
+    }
+    let sum: f64 = shares.iter().sum();
+    if sum <= 0.0 {
+        return Err(AnalyticsError::invalid(format!("all {what}s are 0")));
+    }
+    shares.iter_mut().for_each(|share| *share /= sum);
+    Ok(shares)
 }
 
 /// By what a rank is divided before it follows an edge: the number of outgoing edges, or the sum of their weights.
@@ -140,12 +154,12 @@ struct Ranks<'g> {
 }
 
 impl<'g> Ranks<'g> {
-    fn new(graph: &'g Projection, damping: f64, preference: Vec<f64>) -> Result<Self> {
+    fn new(graph: &'g Projection, damping: f64, preference: Vec<f64>, start: Vec<f64>) -> Result<Self> {
         let (vertices, incoming) = (graph.vertices(), graph.incoming());
         let divisors = divisors(graph)?;
-        let current = match preference.is_empty() {
+        let current = match start.is_empty() {
             true => vec![1.0 / vertices.max(1) as f64; vertices],
-            false => preference.clone(),
+            false => start,
         };
         let chunks = incoming.chunks(CHUNK);
         Ok(Self { incoming, damping, preference, chunks, divisors, current, given: vec![0.0; vertices] })
@@ -156,6 +170,7 @@ impl<'g> Ranks<'g> {
         let kept = self.give();
         let vertices = self.current.len() as f64;
         let to_all = 1.0 - self.damping + self.damping * kept;
+        let to_each = to_all / vertices;
         let (incoming, given, preference, damping) = (self.incoming, &self.given, &self.preference, self.damping);
         let chunks = split(&mut self.current, &self.chunks);
         let changes: Vec<f64> = chunks
@@ -163,8 +178,8 @@ impl<'g> Ranks<'g> {
             .map(|(range, ranks)| {
                 let mut change = 0.0;
                 for (vertex, rank) in range.zip(ranks) {
-                    let share = preference.get(vertex).copied().unwrap_or(1.0 / vertices);
-                    let new = to_all * share + damping * received(incoming, given, vertex);
+                    let renewed = preference.get(vertex).map_or(to_each, |share| to_all * share);
+                    let new = renewed + damping * received(incoming, given, vertex);
                     change += (new - *rank).abs();
                     *rank = new;
                 }
@@ -231,6 +246,7 @@ fn split<'a, T>(mut all: &'a mut [T], ranges: &[std::ops::Range<usize>]) -> Vec<
 struct Program<'a> {
     damping: f64,
     preference: &'a [f64],
+    start: &'a [f64],
     iterations_max: u64,
     enough: f64,
 }
@@ -243,23 +259,22 @@ fn given(rank: f64, out_degree: f64) -> f64 {
     if out_degree > 0.0 { rank / out_degree } else { rank }
 }
 
-impl Program<'_> {
-    fn share(&self, vertex: Vertex, vertices: usize) -> f64 {
-        self.preference.get(vertex.number as usize).copied().unwrap_or(1.0 / vertices as f64)
-    }
-}
-
 impl VertexProgram for Program<'_> {
     type Value = f64;
 
     fn init(&self, vertex: Vertex, vertices: usize) -> f64 {
-        given(self.share(vertex, vertices), vertex.out_degree)
+        let rank = self.start.get(vertex.number as usize).copied();
+        given(rank.unwrap_or(1.0 / vertices as f64), vertex.out_degree)
     }
 
     fn compute(&self, step: Step, vertex: Vertex, _own: &f64, around: Around<'_, f64>) -> f64 {
         let received: f64 = around.weighted().map(|(given, weight)| given * weight).sum();
         let to_all = 1.0 - self.damping + self.damping * step.totals[0];
-        given(to_all * self.share(vertex, step.vertices) + self.damping * received, vertex.out_degree)
+        let renewed = match self.preference {
+            [] => to_all / step.vertices as f64,
+            shares => to_all * shares[vertex.number as usize],
+        };
+        given(renewed + self.damping * received, vertex.out_degree)
     }
 
     /// The ranks of those that have no edge to give along, and by how much ranks have changed.

@@ -136,6 +136,11 @@ impl Projection {
         Ok(all)
     }
 
+    /// The same graph with each edge turned around.
+    pub fn turned(self) -> Self {
+        Self { incoming: self.outgoing, outgoing: self.incoming, ..self }
+    }
+
     /// What of the needs is not there.
     fn missing(&self, needs: Needs) -> Needs {
         Needs {

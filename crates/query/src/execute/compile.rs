@@ -10,6 +10,7 @@ use crate::execute::ops::barrier::{BulkOp, GatherOp, OrderLocal, OrderOp, SackBa
 use crate::execute::ops::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
 use crate::execute::ops::call::{CallOp, ParametersOp};
 use crate::execute::ops::closing::ClosingOp;
+use crate::execute::ops::compute::ComputeOp;
 use crate::execute::ops::date::{AsDateOp, DateAddOp, DateDiffOp};
 use crate::execute::ops::element::{ElementMapOp, ElementOp, LabelsOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
 use crate::execute::ops::filter::*;
@@ -282,6 +283,7 @@ fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
             };
             Box::new(CallOp::new(call.name.clone(), parameters, place.start))
         }
+        Step::Compute(asked) => Box::new(ComputeOp { asked: Compute::clone(asked), done: false }),
         Step::ShortestPath(asked) => {
             let child = |traversal: &Option<Traversal>| traversal.as_ref().map(child).transpose();
             Box::new(ShortestPathOp {

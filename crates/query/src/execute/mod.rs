@@ -27,6 +27,7 @@ use std::time::Instant;
 
 use mangrove_graph::Value;
 
+use crate::computed::Computed;
 use crate::error::{QueryError, Result};
 use crate::options::{Graph, QueryOptions};
 use crate::plan::facts::{Reads, Writes};
@@ -76,6 +77,7 @@ impl Execution {
         let (reads, writes) = plan.traversal.touches();
         let mode = paths::path_mode(&plan, reads);
         let one_by_one = writes != Writes::NOTHING && compile::one_by_one(&plan);
+        let computed = Computed::of(&plan.traversal, graph.view().schema())?;
         let help = if one_by_one { None } else { Self::help(&plan, graph, &options) };
         let profiling = options.profile;
         let mut shared = QueryState::new(&plan.source, options, mode);
@@ -85,6 +87,7 @@ impl Execution {
             gathered.into_iter().for_each(|(name, empty)| shared.side_effects.ensure(name, empty));
         }
         shared.one_by_one = one_by_one;
+        shared.computed = computed;
         shared.makes_what_is_missing =
             writes.any_of(Writes::ADDS) && plan.traversal.any(&|node| matches!(node.step, Step::AddVertex { .. }));
         shared.may_go_deep = nesting::may_go_deep(&plan.traversal);
@@ -179,9 +182,17 @@ impl Execution {
 impl Run {
     fn next_items(&mut self, graph: &mut Graph<'_>) -> Result<Option<Items>> {
         let _span = tracing::debug_span!("run", query = %self.shared.trace()).entered();
-        if self.done {
-            return Ok(None);
+        match (self.done, &self.shared.computed) {
+            (true, _) => Ok(None),
+            (false, None) => self.pull_items(graph),
+            (false, Some(computed)) => {
+                let view = computed.clone().over(graph.view());
+                self.pull_items(&mut Graph::Read(&view))
+            }
         }
+    }
+
+    fn pull_items(&mut self, graph: &mut Graph<'_>) -> Result<Option<Items>> {
         if !self.pending.is_empty() {
             let stopped = Context { graph, shared: &mut self.shared }.check();
             self.done = stopped.is_err();

@@ -14,7 +14,7 @@ use super::{Plan, Step, StepNode};
 use crate::stack::with_room;
 
 const MAGIC: &[u8; 4] = b"MGPL";
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 /// Reading and writing may nest as deep as [`mangrove_graph::wire::DEPTH_MAX`].
 const STACK: usize = 1 << 20;
 

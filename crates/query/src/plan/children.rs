@@ -53,6 +53,7 @@ macro_rules! leaf_steps {
             | Step::ChangeLabels { .. }
             | Step::Drop
             | Step::Fail(_)
+            | Step::Compute(_)
     };
 }
 

@@ -157,6 +157,8 @@ impl Writes {
     pub const SACK: Self = Self(1 << 3);
     /// Ends the query with an error.
     pub const END: Self = Self(1 << 4);
+    /// Gives vertices a property for the rest of the query.
+    pub const COMPUTED: Self = Self(1 << 5);
     pub const GRAPH: Self = Self::ADDS.and(Self::CHANGES);
 
     pub const fn and(self, more: Self) -> Self {
@@ -243,6 +245,7 @@ impl Step {
             Step::Call(_) => EACH.many().reads(Reads::PROCEDURE.and(Reads::GRAPH)).gives(Gives::Anything),
 
             Step::ShortestPath(_) => EACH.many().reads(Reads::EDGES.and(Reads::GRAPH)).gives(Gives::Anything).heavy(),
+            Step::Compute(_) => GATE.reads(Reads::EDGES.and(Reads::GRAPH)).writes(Writes::COMPUTED),
             Step::Hop { .. } => EACH.many().reads(Reads::EDGES).gives(Gives::Elements).heavy().safe(),
             Step::End(end) => EACH.many().reads(Reads::LAST.when(matches!(end, EndOf::Other))).gives(Gives::Elements).safe(),
             Step::Degree { .. } => EACH.reads(Reads::EDGES).gives(Gives::Scalars).safe(),

@@ -89,6 +89,7 @@ fn write_title(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
             write!(f, "Range({low}..{high}){}", local(*scope))?;
         }
         Step::Call(call) => write!(f, "Call({})", call.name)?,
+        Step::Compute(asked) => write!(f, "Compute({} as {})", asked.program.step(), asked.property)?,
         Step::Order { limit: Some(n), .. } => write!(f, "Order(first {n})")?,
         Step::Constant(value) => write!(f, "Constant({value})")?,
         Step::Repeat(repeat) => {

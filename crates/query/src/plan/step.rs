@@ -320,6 +320,8 @@ pub enum Step {
     // ---- topology
     /// All shortest paths from each vertex.
     ShortestPath(Box<ShortestPath>),
+    /// An algorithm on the whole graph. Its values are a property of the vertices for the rest of the query.
+    Compute(Box<Compute>),
     Hop {
         direction: Direction,
         /// No labels means all.
@@ -593,6 +595,39 @@ impl Default for ShortestPath {
     fn default() -> Self {
         let (target, edges, distance) = Default::default();
         Self { target, direction: Direction::Both, edges, distance, max_distance: None, includes_edges: false }
+    }
+}
+
+/// What `pageRank`, `peerPressure` and `connectedComponent` are asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Compute {
+    pub program: VertexProgramName,
+    /// The property that gets the values.
+    pub property: Name,
+    /// The edges of a vertex that the algorithm follows; no labels means all.
+    pub direction: Direction,
+    pub labels: Vec<Name>,
+    pub filter: Option<(Name, Predicate)>,
+    pub times: u64,
+    /// Each vertex begins with as much as there are traversers on it, instead of the same.
+    pub counts_traversers: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub enum VertexProgramName {
+    PageRank { damping: f64 },
+    PeerPressure,
+    ConnectedComponent,
+}
+
+impl VertexProgramName {
+    /// The step of Gremlin.
+    pub fn step(self) -> &'static str {
+        match self {
+            Self::PageRank { .. } => "pageRank",
+            Self::PeerPressure => "peerPressure",
+            Self::ConnectedComponent => "connectedComponent",
+        }
     }
 }
 

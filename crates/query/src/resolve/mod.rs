@@ -1,6 +1,7 @@
 //! Resolves syntax to a plan. Each call becomes a step, or modulates the step before it.
 
 mod argument;
+mod compute;
 pub mod elements;
 pub(crate) mod math;
 mod modulate;
@@ -22,7 +23,7 @@ use crate::gremlin::steps::{STEPS, StepKind};
 use crate::gremlin::syntax::{self, Argument, ArgumentKind, Call};
 use crate::options::Parameters;
 use crate::plan::*;
-use crate::procedure::{LIST, USE_ANALYZE};
+use crate::procedure::LIST;
 use crate::stack::deep;
 
 pub use names::check_names;
@@ -50,6 +51,7 @@ pub fn resolve(syntax: &syntax::TraversalSyntax, parameters: &Parameters) -> Res
     }
     let mut traversal = resolver.chain(calls, true)?;
     traversal.steps.extend(ending.into_iter().map(StepNode::from));
+    compute::check(&traversal, &source.strategies)?;
     source.warnings.extend(unbound::warnings(&traversal, &source));
     source.warnings.extend(strategy::apply(&mut traversal, &source.strategies)?);
     Ok(Plan { source, traversal })
@@ -258,6 +260,7 @@ impl Resolver<'_> {
             }
             "store" => Step::Aggregate { name: self.name(one(name, args)?)?, scope: Scope::Local, by: None },
             "shortestPath" if args.is_empty() => Step::ShortestPath(Box::default()),
+            "pageRank" | "peerPressure" | "connectedComponent" => compute::step(self, call, &builder.steps)?,
             "subgraph" => Step::Subgraph(self.name(one(name, args)?)?),
             "cap" if args.is_empty() => return Err(arity(call, "the names of side effects")),
             "cap" => Step::Cap(self.names(args)?),
@@ -545,7 +548,6 @@ fn unsupported(name: &str, call: &Call) -> QueryError {
     }
     let help = match name {
         "io" => "`mangrove load` and `mangrove export` read and write files".to_owned(),
-        "pageRank" | "peerPressure" | "connectedComponent" => USE_ANALYZE.to_owned(),
         _ => "`mangrove docs gremlin` lists the supported steps".to_owned(),
     };
     QueryError::new(QueryErrorKind::Unsupported, format!("the step `{name}` is not supported")).at(call.span).help(help)

@@ -4,6 +4,7 @@ use mangrove_graph::Value;
 
 use super::Builder;
 use super::argument::{Resolver, arity, constant, direction, one, sort_order};
+use super::compute;
 use crate::diagnostics::suggest;
 use crate::error::{QueryError, Result};
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call};
@@ -196,8 +197,10 @@ impl Resolver<'_> {
         }
         let key = call.args.first().and_then(|a| self.option_name(a));
         let key = key.as_deref();
-        if let Step::ShortestPath(asked) = &mut last.step {
-            return self.shortest_path_option(call, key, asked);
+        match &mut last.step {
+            Step::ShortestPath(asked) => return self.shortest_path_option(call, key, asked),
+            Step::Compute(asked) => return compute::option(self, call, key, asked),
+            _ => {}
         }
         match (&mut last.step, key) {
             (Step::PropertyMap { tokens, .. }, Some("tokens")) => *tokens = self.tokens(call.args.get(1))?,
@@ -253,7 +256,8 @@ impl Resolver<'_> {
 
     /// The name of an option: `WithOptions.tokens`, or the string that language variants send for it.
     fn option_name(&self, argument: &Argument) -> Option<String> {
-        if let Some(name) = constant(argument, "WithOptions").or_else(|| constant(argument, "ShortestPath")) {
+        let kinds = ["WithOptions", "ShortestPath", "PageRank", "PeerPressure", "ConnectedComponent"];
+        if let Some(name) = kinds.iter().find_map(|kind| constant(argument, kind)) {
             return Some(name.to_owned());
         }
         let name = self.name(argument).ok()?;

@@ -1,6 +1,7 @@
 //! The engine on graphs in memory: what TinkerPop's scenarios do not cover.
 
 mod answers;
+mod computed;
 mod gathered;
 mod limits;
 mod messages;

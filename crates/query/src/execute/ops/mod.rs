@@ -4,6 +4,7 @@ pub mod barrier;
 pub mod branch;
 pub mod call;
 pub mod closing;
+pub mod compute;
 pub mod date;
 pub mod element;
 pub mod filter;

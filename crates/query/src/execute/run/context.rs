@@ -7,6 +7,7 @@ use mangrove_graph::{
     Budget, CancelToken, ElementKind, GraphView, GraphWrite, KeyId, LabelId, Predicate, ReadContext, TraceId, Value,
 };
 
+use crate::computed::Computed;
 use crate::diagnostics::suggest;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::execute::data::effects::SideEffects;
@@ -51,6 +52,8 @@ pub struct QueryState {
     pub pulled_nanos: u64,
     /// The crew that may run messages of this query.
     pub help: Option<Help>,
+    /// The properties that its steps compute.
+    pub computed: Option<Arc<Computed>>,
     options: QueryOptions,
     deadline: Option<Instant>,
     pub budget: Budget,
@@ -80,6 +83,7 @@ impl QueryState {
             counters: None,
             pulled_nanos: 0,
             help: None,
+            computed: None,
             // A timeout beyond the range of the clock never comes.
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             budget: Budget::new(options.memory_bytes_max),
@@ -112,6 +116,11 @@ impl QueryState {
 
     pub fn cancel(&self) -> &CancelToken {
         &self.options.cancel
+    }
+
+    /// How many threads may work for this query.
+    pub fn threads(&self) -> usize {
+        self.options.crew.as_ref().map_or(1, |crew| crew.len() + 1)
     }
 
     pub fn procedures(&self) -> &Procedures {

@@ -25,6 +25,9 @@ pub(super) fn apply(traversal: &mut Traversal, strategies: &Strategies) -> Resul
     if let Some(key) = &strategies.element_id {
         element_id::apply(traversal, key);
     }
+    if strategies.partition.is_some() || strategies.subgraph.is_some() {
+        rewrite(traversal, &spell_out_edges);
+    }
     if let Some(partition) = &strategies.partition {
         partition::apply(traversal, partition);
     }
@@ -41,6 +44,14 @@ fn rewrite(traversal: &mut Traversal, each: &dyn Fn(StepNode, &mut Vec<StepNode>
         node.step.for_each_child_mut(&mut |child| rewrite(child, each));
         each(node, &mut traversal.steps);
     }
+}
+
+/// Makes the edges that `shortestPath()` follows a traversal, which the strategies can narrow.
+fn spell_out_edges(mut node: StepNode, out: &mut Vec<StepNode>) {
+    if let Step::ShortestPath(asked) = &mut node.step {
+        asked.edges.get_or_insert_with(|| Traversal::new([Step::hop(asked.direction, Vec::new(), true)]));
+    }
+    out.push(node);
 }
 
 /// Pushes `node` and then the filters. The labels of the node move to the last filter, so that `as()` names what passed.

@@ -1,0 +1,88 @@
+//! Clusters by peer pressure, as TinkerPop's `PeerPressureVertexProgram` defines them.
+//!
+//! Each vertex begins in a cluster of its own. In each iteration, all vertices at once vote along their outgoing edges for the
+//! clusters they are in, and each joins the one with the most votes, its own among them; of several, the one with the least id. A
+//! vertex that gets no votes is its own cluster. O(E·log degree) for each iteration.
+
+use mangrove_graph::{Value, VertexId};
+use rayon::prelude::*;
+
+use super::CHUNK;
+use crate::algorithm::{Algorithm, Outcome, Values};
+use crate::error::{AnalyticsError, Result};
+use crate::project::{Needs, Projection};
+use crate::run::Run;
+
+/// The value of a vertex is the vertex that its cluster began with.
+pub struct PeerPressure {
+    pub iterations: u64,
+    /// How strong the vote of each vertex is; those not named have none. An empty list gives each the same.
+    pub votes: Vec<(VertexId, f64)>,
+}
+
+impl Algorithm for PeerPressure {
+    fn needs(&self) -> Needs {
+        Needs { incoming: true, outgoing: false, id_order: true }
+    }
+
+    fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
+        let strengths = self.strengths(graph)?;
+        let mut clusters: Vec<u32> = (0..graph.vertices() as u32).collect();
+        let chunks = graph.incoming().chunks(CHUNK);
+        run.begin("iterations", self.iterations);
+        let mut iterations = 0;
+        while iterations < self.iterations {
+            let parts: Vec<Vec<u32>> = chunks
+                .par_iter()
+                .map_init(Vec::new, |votes, chunk| {
+                    chunk.clone().map(|vertex| elected(graph, &clusters, &strengths, vertex, votes)).collect()
+                })
+                .collect();
+            let next = parts.concat();
+            run.advance(1)?;
+            iterations += 1;
+            if next == clusters {
+                break;
+            }
+            clusters = next;
+        }
+        let mut all = clusters.clone();
+        all.sort_unstable();
+        all.dedup();
+        let count = |count: usize| Value::from(count as i64);
+        let summary = vec![("clusters", count(all.len())), ("iterations", count(iterations as usize))];
+        Ok(Outcome { values: Values::Vertices(clusters), summary })
+    }
+}
+
+impl PeerPressure {
+    fn strengths(&self, graph: &Projection) -> Result<Vec<f64>> {
+        if self.votes.is_empty() {
+            return Ok(vec![1.0; graph.vertices()]);
+        }
+        let mut strengths = vec![0.0; graph.vertices()];
+        for (vertex, strength) in &self.votes {
+            let number = graph.numbering().number(*vertex);
+            let number =
+                number.ok_or_else(|| AnalyticsError::invalid("a vertex that votes is not among the chosen ones"))?;
+            strengths[number as usize] += strength;
+        }
+        Ok(strengths)
+    }
+}
+
+/// The cluster with the most votes at a vertex. `votes` is room to count them.
+fn elected(graph: &Projection, clusters: &[u32], strengths: &[f64], vertex: usize, votes: &mut Vec<(u32, f64)>) -> u32 {
+    votes.clear();
+    votes.push((clusters[vertex], strengths[vertex]));
+    votes.extend(graph.incoming().of(vertex).iter().map(|other| (clusters[*other as usize], strengths[*other as usize])));
+    votes.sort_by_key(|(cluster, _)| graph.id_order()[*cluster as usize]);
+    let (mut best, mut most) = (vertex as u32, 0.0);
+    for same in votes.chunk_by(|a, b| a.0 == b.0) {
+        let sum: f64 = same.iter().map(|(_, strength)| strength).sum();
+        if sum > most {
+            (best, most) = (same[0].0, sum);
+        }
+    }
+    best
+}
