@@ -39,8 +39,8 @@ FLOORS = {
     "crates/query/src/execute/ops": [
         "barrier map operand resource",
         "branch call compute date element filter hop matching mutate reduce repeat select",
-        "group init list math merge set shortest side_effect text tree",
-        "closing partial semi_join",
+        "ends group init list math merge set side_effect text tree",
+        "between closing partial semi_join shortest",
     ],
     "crates/analytics/src": ["error", "run", "project", "engine", "algorithm", "algorithms", "registry", "lib"],
     "crates/analytics/src/project": ["adjacent order", "gather simple"],

@@ -21,7 +21,7 @@ SPREAD = {
 
 class Mangrove(Engine):
     name = "mangrovedb"
-    languages = ("gremlin",)
+    languages = ("gremlin", "mangrove.gremlin")
     options = {}  # for every query
     loading = {}  # further options of the load
 

@@ -7,12 +7,14 @@ use crate::error::Result;
 use crate::execute::data::maps::ARRAY_MIN;
 use crate::execute::modulators::by::ByOp;
 use crate::execute::ops::barrier::{BulkOp, GatherOp, OrderLocal, OrderOp, SackBarrierOp};
+use crate::execute::ops::between::BetweenOp;
 use crate::execute::ops::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
 use crate::execute::ops::call::{CallOp, ParametersOp};
 use crate::execute::ops::closing::ClosingOp;
 use crate::execute::ops::compute::ComputeOp;
 use crate::execute::ops::date::{AsDateOp, DateAddOp, DateDiffOp};
 use crate::execute::ops::element::{ElementMapOp, ElementOp, LabelsOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
+use crate::execute::ops::ends::HopEdges;
 use crate::execute::ops::filter::*;
 use crate::execute::ops::group::{GroupCountOp, GroupOp, GroupValueOp, GroupingOp};
 use crate::execute::ops::hop::{DegreeOp, EndOp, Followed, HopOp};
@@ -33,7 +35,7 @@ use crate::execute::ops::resource::TimeLimitOp;
 use crate::execute::ops::select::*;
 use crate::execute::ops::semi_join::SemiJoinOp;
 use crate::execute::ops::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
-use crate::execute::ops::shortest::{ShortestPathOp, Waiting};
+use crate::execute::ops::shortest::{EdgesOf, FollowedEdges, ShortestPathOp, Waiting};
 use crate::execute::ops::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
 use crate::execute::ops::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, TextOp};
 use crate::execute::ops::tree::TreeOp;
@@ -286,13 +288,16 @@ fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
         Step::Compute(asked) => Box::new(ComputeOp { asked: Compute::clone(asked), done: false }),
         Step::ShortestPath(asked) => {
             let child = |traversal: &Option<Traversal>| traversal.as_ref().map(child).transpose();
+            let followed = FollowedEdges {
+                edges: edges_of(asked)?,
+                distance: child(&asked.distance)?,
+                includes_edges: asked.includes_edges,
+            };
             Box::new(ShortestPathOp {
                 target: child(&asked.target)?,
-                direction: asked.direction,
-                edges: child(&asked.edges)?,
-                distance: child(&asked.distance)?,
+                named: child(&asked.named)?,
+                followed,
                 max_distance: asked.max_distance.unwrap_or(f64::INFINITY),
-                includes_edges: asked.includes_edges,
                 waiting: Waiting::default(),
             })
         }
@@ -368,7 +373,39 @@ fn compile_repeat(repeat: &Repeat, place: ChainRole<'_>) -> Result<Box<dyn Op>> 
     let body = Child::new(chain(&repeat.body, ChainRole { start: false, columns: None, ..place })?);
     let until = until.map(|until| (until, repeat.until_first));
     let emit = emit.map(|emit| (emit, repeat.emit_first));
-    Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit, tells_batches_apart(&repeat.body))))
+    let rounds = RepeatOp::new(body, repeat.name.clone(), until, emit, tells_batches_apart(&repeat.body));
+    match (&repeat.goal, repeat.body.steps.first().map(|node| &node.step)) {
+        (Some(goal), Some(Step::Hop { direction, labels, filter, .. })) => {
+            let edges = HopEdges { direction: *direction, followed: Followed::new(labels.clone(), filter.clone()) };
+            Ok(Box::new(BetweenOp::new(rounds, child(&goal.targets)?, edges, goal.nearest_only)))
+        }
+        _ => Ok(Box::new(rounds)),
+    }
+}
+
+/// How `shortestPath()` finds the edges of a vertex.
+fn edges_of(asked: &ShortestPath) -> Result<EdgesOf> {
+    let along =
+        |direction, labels, filter| Ok(EdgesOf::Along(HopEdges { direction, followed: Followed::new(labels, filter) }));
+    let Some(edges) = &asked.edges else { return along(asked.direction, Vec::new(), None) };
+    match &edges.steps[..] {
+        [
+            StepNode {
+                step: Step::Hop { direction, labels, to_edges: true, filter, limit: None, latest: None, .. }, ..
+            },
+        ] => along(*direction, labels.clone(), filter.clone()),
+        _ => Ok(EdgesOf::Given { ahead: child(edges)?, back: turned(edges).as_ref().map(child).transpose()? }),
+    }
+}
+
+/// The edges of a vertex the other way round: those that lead to it, if the traversal gives those that lead on. `None` if the steps
+/// after its first ask for more than the edge.
+fn turned(edges: &Traversal) -> Option<Traversal> {
+    let mut turned = edges.clone();
+    let (first, others) = turned.steps.split_first_mut()?;
+    let Step::Hop { direction, to_edges: true, limit: None, latest: None, .. } = &mut first.step else { return None };
+    *direction = direction.reverse();
+    others.iter().all(|node| node.step.is_filter()).then_some(turned)
 }
 
 fn compile_patterns(patterns: &[Pattern]) -> Result<Vec<PatternOp>> {

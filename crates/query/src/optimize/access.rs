@@ -85,6 +85,17 @@ pub fn access(step: &Step, catalog: &dyn Catalog, counts: &Statistics, indexes: 
     }
 }
 
+/// Whether a scan finds its elements without looking at others: by id, by a key or by an index.
+pub fn finds_at_once(step: &Step, catalog: &dyn Catalog) -> bool {
+    match step {
+        Step::Scan { ids, .. } if ids.is_some() => true,
+        Step::Scan { kind, labels, filters, .. } => {
+            Sought::new(catalog, *kind, labels.as_deref(), filters).answered().is_ok_and(|how| how.is_some())
+        }
+        _ => false,
+    }
+}
+
 impl Access {
     fn by_id() -> Self {
         Self { how: "by id".into(), hint: None }

@@ -25,6 +25,7 @@ impl Kinds {
     /// Steps whose result is the same for every order of their input.
     pub const FORGETS_ORDER: Self = Self(1 << 10);
     pub const HAS_PROPERTY: Self = Self(1 << 11);
+    pub const SHORTEST: Self = Self(1 << 12);
 
     pub const fn or(self, more: Self) -> Self {
         Self(self.0 | more.0)
@@ -53,6 +54,7 @@ impl Kinds {
             Step::Where { .. } | Step::And(_) | Step::Or(_) => Self::ASKS,
             Step::Hop { to_edges, .. } => Self::HOP.or(if *to_edges { Self::EDGES } else { Self::NONE }),
             Step::Repeat(_) => Self::REPEAT,
+            Step::ShortestPath(_) => Self::SHORTEST,
             Step::Dedup { scope: Scope::Global, .. } => Self::DEDUP,
             Step::Order { scope: Scope::Global, .. } => Self::ORDER,
             Step::Range { scope: Scope::Global, .. } => Self::RANGE,

@@ -6,6 +6,7 @@
 mod access;
 mod adjacency;
 mod any_order;
+mod both_ends;
 mod bounded_search;
 mod bulking;
 mod combine_filters;
@@ -78,7 +79,7 @@ pub enum ChainPosition {
     Child,
 }
 
-pub const RULES: [Rule; 17] = [
+pub const RULES: [Rule; 18] = [
     switches::PATHS,
     switches::INDEX,
     combine_filters::RULE,
@@ -86,6 +87,7 @@ pub const RULES: [Rule; 17] = [
     scan_filters::RULE,
     edge_filters::RULE,
     adjacency::RULE,
+    both_ends::RULE,
     count::RULE,
     degree::RULE,
     bounded_search::RULE,

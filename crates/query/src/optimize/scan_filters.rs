@@ -1,12 +1,12 @@
 //! Moves filters that follow `V()` or `E()` into the scan. Ids become lookups. Labels limit the scan. An index answers predicates
 //! on properties, or the scan tests them on columns before it makes traversers.
 
-use mangrove_graph::{ExternalId, Predicate, Value};
+use mangrove_graph::{ElementKind, ExternalId, Predicate, Value};
 
 use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::shape::{tests_of_labels, wanted_labels};
-use crate::plan::{Has, HasKey, LabelsTest, Name, Step, Traversal};
+use crate::plan::{Has, HasKey, LabelsTest, Name, Step, StepNode, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "scan-filters",
@@ -18,8 +18,17 @@ fn rewrite(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {
     rewrite_chain(traversal);
 }
 
+/// A scan of all elements that pass some filters.
+pub(super) fn scan_of(kind: ElementKind, filters: &[StepNode]) -> Traversal {
+    let scan = Step::Scan { kind, ids: None, labels: None, also: Vec::new(), filters: Vec::new() };
+    let filters = filters.iter().map(|node| StepNode::from(node.step.clone()));
+    let mut all = Traversal { steps: std::iter::once(scan.into()).chain(filters).collect() };
+    rewrite_chain(&mut all);
+    all
+}
+
 /// The rule for one chain of steps.
-pub(super) fn rewrite_chain(traversal: &mut Traversal) {
+fn rewrite_chain(traversal: &mut Traversal) {
     let mut at = 0;
     while at + 1 < traversal.steps.len() {
         let (before, after) = traversal.steps.split_at_mut(at + 1);

@@ -4,7 +4,7 @@
 use super::kinds::Kinds;
 use super::scan_filters;
 use super::{ChainPosition, Rule, RuleContext, Way};
-use crate::plan::{HasKey, Step, StepNode, Traversal, selectivity};
+use crate::plan::{HasKey, Step, Traversal, selectivity};
 use mangrove_graph::ElementKind;
 
 pub(super) const RULE: Rule = Rule {
@@ -35,9 +35,7 @@ fn ends(child: &Traversal) -> Option<Traversal> {
     if !is_plain || !is_selective || !hop.labels.is_empty() || !has.labels.is_empty() {
         return None;
     }
-    let scan = Step::Scan { kind: ElementKind::Vertex, ids: None, labels: None, also: Vec::new(), filters: Vec::new() };
-    let mut ends = Traversal { steps: vec![scan.into(), StepNode::from(has.step.clone())] };
-    scan_filters::rewrite_chain(&mut ends);
+    let ends = scan_filters::scan_of(ElementKind::Vertex, std::slice::from_ref(has));
     // A scan of all vertices would cost more than it saves.
     let finds_some = matches!(&ends.steps[0].step, Step::Scan { ids, filters, .. } if ids.is_some() || !filters.is_empty());
     finds_some.then_some(ends)

@@ -108,8 +108,9 @@ macro_rules! children {
             }
             Step::ElementMap { visible: Some(child), .. } => $visit(child),
             Step::ShortestPath(asked) => {
-                let children = [& $($mut)? asked.target, & $($mut)? asked.edges, & $($mut)? asked.distance];
-                for child in children.into_iter().flatten() {
+                let ends = [& $($mut)? asked.target, & $($mut)? asked.named];
+                let children = ends.into_iter().chain([& $($mut)? asked.edges, & $($mut)? asked.distance]);
+                for child in children.flatten() {
                     $visit(child);
                 }
             }
@@ -195,6 +196,9 @@ macro_rules! children {
                 }
                 if let Some(Emit::Child(child)) = & $($mut)? repeat.emit {
                     $visit(child);
+                }
+                if let Some(goal) = & $($mut)? repeat.goal {
+                    $visit(& $($mut)? goal.targets);
                 }
             }
             Step::AddVertex { label, properties } => {

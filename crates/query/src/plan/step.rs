@@ -263,6 +263,17 @@ pub struct Repeat {
     pub until_first: bool,
     pub emit: Option<Emit>,
     pub emit_first: bool,
+    /// Where it leads, if it is a search for vertices that the query names. The optimiser sets this.
+    pub goal: Option<Goal>,
+}
+
+/// Where a search leads.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Goal {
+    /// Finds all vertices that end the search.
+    pub targets: Traversal,
+    /// Only the first traverser is used.
+    pub nearest_only: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -582,6 +593,8 @@ pub enum Step {
 pub struct ShortestPath {
     /// Vertices where paths end; all, if there is none.
     pub target: Option<Traversal>,
+    /// Finds all these vertices. The optimiser sets this.
+    pub named: Option<Traversal>,
     pub direction: Direction,
     /// The edges of a vertex that paths follow, instead of those of a direction.
     pub edges: Option<Traversal>,
@@ -593,8 +606,8 @@ pub struct ShortestPath {
 
 impl Default for ShortestPath {
     fn default() -> Self {
-        let (target, edges, distance) = Default::default();
-        Self { target, direction: Direction::Both, edges, distance, max_distance: None, includes_edges: false }
+        let (target, named, edges, distance) = Default::default();
+        Self { target, named, direction: Direction::Both, edges, distance, max_distance: None, includes_edges: false }
     }
 }
 

@@ -344,6 +344,7 @@ impl Resolver<'_> {
             until: pending.until,
             emit_first: pending.emit.is_some(),
             emit: pending.emit,
+            goal: None,
         })))
     }
 

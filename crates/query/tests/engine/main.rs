@@ -2,6 +2,7 @@
 
 mod answers;
 mod computed;
+mod ends;
 mod gathered;
 mod limits;
 mod messages;

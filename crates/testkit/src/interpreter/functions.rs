@@ -193,7 +193,8 @@ impl Interpreter<'_> {
                 return Err(Failure::value(format!("math() has no value for {name}")));
             };
             let value = match by.get(at % by.len().max(1)) {
-                Some(by) => self.by(by, &Traverser { value, ..traverser.clone() })?,
+                Some(by) if &**name == "_" => self.by(by, traverser)?,
+                Some(by) => self.by_value(by, value)?,
                 None => Some(value),
             };
             let Some(value) = value else { return Ok(None) };

@@ -170,8 +170,14 @@ impl Writer<'_> {
             let hop = self.pick(&["out", "in", "both"]);
             state.spread(Kind::Vertex);
             state.forget_past();
-            if self.one_in(2) {
-                return Some(Unit::text(format!(".repeat(__.{hop}().dedup()).emit()")));
+            match self.below(4) {
+                0 => return Some(Unit::text(format!(".repeat(__.{hop}().dedup()).emit()"))),
+                1 => {
+                    // A search for named vertices, from wherever the traversers are.
+                    let ids = self.ids();
+                    return Some(Unit::text(format!(".repeat(__.{hop}().dedup()).until(__.hasId({ids}))")));
+                }
+                _ => {}
             }
             let (times, then) = (1 + self.below(3), self.pick(&["", "", ".out()", ".in('knows')", ".has('age')"]));
             return Some(Unit::text(format!(".repeat(__.{hop}()).emit().times({times}){then}.dedup()")));

@@ -36,7 +36,7 @@ impl Followed {
     }
 
     /// Looks the names up in the schema, which may have grown since.
-    fn look_up(&mut self, cx: &mut Context<'_, '_>, hop: &mut Hop) {
+    pub fn look_up(&mut self, cx: &mut Context<'_, '_>, hop: &mut Hop) {
         hop.labels = self.labels.ids(cx);
         hop.latest = self.latest.as_ref().and_then(|(key, count)| {
             Some(Latest { key: cx.view().schema().key(key)?, count: usize::try_from(*count).ok()? })

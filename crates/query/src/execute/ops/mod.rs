@@ -1,12 +1,14 @@
 //! The operators: each family of steps is one file.
 
 pub mod barrier;
+pub mod between;
 pub mod branch;
 pub mod call;
 pub mod closing;
 pub mod compute;
 pub mod date;
 pub mod element;
+pub mod ends;
 pub mod filter;
 pub mod group;
 pub mod hop;
