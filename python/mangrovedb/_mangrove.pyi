@@ -229,8 +229,11 @@ class Analysis:
 
 @final
 class Database:
+    __networkx_backend__: str
     @property
     def analyze(self) -> Analyze: ...
+    def is_directed(self) -> bool: ...
+    def is_multigraph(self) -> bool: ...
     def query(
         self,
         text: _Query,
@@ -390,6 +393,8 @@ def project(
     *,
     vertices: str | Sequence[str] | None,
     edges: str | Sequence[str] | None,
+    vertices_where: str | None,
+    edges_where: str | None,
     weight: str | None,
     directed: bool,
     threads: int | None,
@@ -404,6 +409,8 @@ def analyze(
     *,
     vertices: str | Sequence[str] | None,
     edges: str | Sequence[str] | None,
+    vertices_where: str | None,
+    edges_where: str | None,
     weight: str | None,
     directed: bool,
     write: str | None,

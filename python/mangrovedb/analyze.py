@@ -13,6 +13,8 @@ class Analyze:
 
     vertices    a label or labels of vertices; without it, all
     edges       a label or labels of edges; without it, all. Edges that end at other vertices are left out
+    vertices_where, edges_where
+                tests of properties that they must pass, as text of a query: "has('age', gt(30))". Those of edges test one property
     directed    whether edges lead one way only; with False, each can be followed both ways
     write       a property of vertices to write the values to, in one transaction. A vertex without a value loses an older one
     threads     how many threads work; without it, one for each core
@@ -127,16 +129,41 @@ class Analyze:
         """
         return self._run("matching", {}, weight=weight, **common)
 
-    def pagerank(self, damping=0.85, iterations=None, tolerance=None, personalization=None, weight=None, **common):
+    def networkx(self, vertices=None, edges=None, directed=True):
+        """A part of the graph for NetworkX's functions, which then run on Mangrove: `nx.connected_components(part)`. It is read anew by
+        each function. Needs the extra `networkx`.
+
+        >>> import networkx as nx
+        >>> routes = db.analyze.networkx(vertices="airport", edges="route", directed=False)
+        >>> sorted(next(nx.connected_components(routes)))
+        ['AUS', 'DFW', 'LHR', 'WLG']
+        """
+        from .nx_backend import DatabaseGraph
+
+        return DatabaseGraph(self._db, vertices, edges, directed)
+
+    def pagerank(
+        self,
+        damping=0.85,
+        iterations=None,
+        tolerance=None,
+        personalization=None,
+        start=None,
+        dangling=None,
+        weight=None,
+        **common,
+    ):
         """PageRank. Ranks sum to 1. A walk that cannot go on begins anew anywhere, as LDBC Graphalytics defines it.
 
         It ends after `iterations`, or when all ranks together change by less than `tolerance` (0.000001, after at most 100
-        iterations). `personalization` maps ids to weights: walks begin there. O(E) for each iteration.
+        iterations). With both, it ends when either says so. `personalization` maps ids to weights: walks begin there. `start` gives
+        the ranks of the first iteration, and `dangling` says where walks go on that cannot follow an edge. O(E) for each iteration.
 
         >>> round(db.analyze.pagerank(iterations=30).to_dict()["AUS"], 3)
         0.311
         """
-        options = {"damping": damping, "iterations": iterations, "tolerance": tolerance, "personalization": personalization}
+        options = {"damping": damping, "iterations": iterations, "tolerance": tolerance}
+        options |= {"personalization": personalization, "start": start, "dangling": dangling}
         return self._run("pagerank", options, weight=weight, **common)
 
     def project(self, weight=None, **common):
@@ -204,6 +231,8 @@ class Analyze:
 _COMMON = dict(
     vertices=None,
     edges=None,
+    vertices_where=None,
+    edges_where=None,
     weight=None,
     directed=True,
     write=None,
@@ -213,7 +242,7 @@ _COMMON = dict(
     timeout=None,
     progress=None,
 )
-_PROJECTED = dict(vertices=None, edges=None, directed=True, threads=None, memory_mb=None, timeout=None, progress=None)
+_PROJECTED = dict(vertices=None, edges=None, vertices_where=None, edges_where=None, directed=True, threads=None, memory_mb=None, timeout=None, progress=None)
 
 
 class Projection:

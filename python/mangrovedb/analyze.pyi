@@ -10,6 +10,8 @@ from ._mangrove import Analysis, Database
 class _Common(TypedDict, total=False):
     vertices: str | Sequence[str] | None
     edges: str | Sequence[str] | None
+    vertices_where: str | None
+    edges_where: str | None
     directed: bool
     write: str | None
     threads: int | None
@@ -21,6 +23,8 @@ class _Common(TypedDict, total=False):
 class _Chosen(TypedDict, total=False):
     vertices: str | Sequence[str] | None
     edges: str | Sequence[str] | None
+    vertices_where: str | None
+    edges_where: str | None
     directed: bool
     threads: int | None
     memory_mb: float | None
@@ -61,12 +65,17 @@ class Analyze:
     def bfs(self, source: Any, **common: Unpack[_Common]) -> Analysis: ...
     def cdlp(self, iterations: int = 10, **common: Unpack[_Common]) -> Analysis: ...
     def lcc(self, **common: Unpack[_Common]) -> Analysis: ...
+    def networkx(
+        self, vertices: str | Sequence[str] | None = None, edges: str | Sequence[str] | None = None, directed: bool = True
+    ) -> Any: ...
     def pagerank(
         self,
         damping: float = 0.85,
         iterations: int | None = None,
         tolerance: float | None = None,
         personalization: Mapping[Any, float] | None = None,
+        start: Mapping[Any, float] | None = None,
+        dangling: Mapping[Any, float] | None = None,
         weight: str | None = None,
         **common: Unpack[_Common],
     ) -> Analysis: ...

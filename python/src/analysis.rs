@@ -146,6 +146,24 @@ fn convert_with<'py>(found: &Bound<'py, Analysis>, function: &str) -> PyResult<B
 }
 
 impl Analysis {
+    pub fn new(py: Python<'_>, name: &str, found: mangrove::Analysis) -> PyResult<Self> {
+        let summary = PyDict::new(py);
+        for (name, value) in &found.summary {
+            summary.set_item(name, convert::plain(py, value)?)?;
+        }
+        let is_by_vertex = registry::about(name).is_some_and(|about| about.gives_values());
+        let (reading, running) = (found.reading, found.running);
+        Ok(Self {
+            name: name.to_owned(),
+            is_by_vertex,
+            values: found.values,
+            typed: [found.mixed_ids, found.named],
+            summary: summary.unbind(),
+            reading,
+            running,
+        })
+    }
+
     fn cell<'py>(&self, py: Python<'py>, column: usize, row: usize) -> PyResult<Bound<'py, PyAny>> {
         if let Some(values) = self.typed.get(column).and_then(Option::as_ref) {
             return convert::plain(py, &values[row]);
@@ -160,7 +178,7 @@ impl Analysis {
 
 /// Runs an algorithm for `mangrovedb.analyze`, which documents the arguments.
 #[pyfunction]
-#[pyo3(signature = (db, name, options, *, vertices, edges, weight, directed, write, threads, partitions, memory_mb, timeout, progress))]
+#[pyo3(signature = (db, name, options, *, vertices, edges, vertices_where, edges_where, weight, directed, write, threads, partitions, memory_mb, timeout, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub fn analyze(
     py: Python<'_>,
@@ -169,6 +187,8 @@ pub fn analyze(
     options: &Bound<'_, PyDict>,
     vertices: Option<&Bound<'_, PyAny>>,
     edges: Option<&Bound<'_, PyAny>>,
+    vertices_where: Option<String>,
+    edges_where: Option<String>,
     weight: Option<String>,
     directed: bool,
     write: Option<String>,
@@ -183,40 +203,27 @@ pub fn analyze(
         write,
         timeout: query::seconds("timeout", timeout)?,
         partitions,
-        ..chosen(vertices, edges, weight, directed, threads, memory_mb)?
+        ..chosen((vertices, vertices_where), (edges, edges_where), weight, directed, threads, memory_mb)?
     };
     let mut arguments = Parameters::new();
     for (name, value) in options {
         arguments.insert(name.extract()?, parameters::value(&value)?);
     }
     let outcome = watched(py, progress, &wanted.cancel, |show| inner.analyze(name, &arguments, &wanted, show))?;
-    let found = raised(outcome)?;
-    let summary = PyDict::new(py);
-    for (name, value) in &found.summary {
-        summary.set_item(name, convert::plain(py, value)?)?;
-    }
-    let is_by_vertex = registry::about(name).is_some_and(|about| about.gives_values());
-    let (reading, running) = (found.reading, found.running);
-    Ok(Analysis {
-        name: name.to_owned(),
-        is_by_vertex,
-        values: found.values,
-        typed: [found.mixed_ids, found.named],
-        summary: summary.unbind(),
-        reading,
-        running,
-    })
+    Analysis::new(py, name, raised(outcome)?)
 }
 
 /// Projects a graph for `mangrovedb.analyze`, which documents the arguments.
 #[pyfunction]
-#[pyo3(signature = (db, *, vertices, edges, weight, directed, threads, memory_mb, timeout, progress))]
+#[pyo3(signature = (db, *, vertices, edges, vertices_where, edges_where, weight, directed, threads, memory_mb, timeout, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub fn project(
     py: Python<'_>,
     db: &Database,
     vertices: Option<&Bound<'_, PyAny>>,
     edges: Option<&Bound<'_, PyAny>>,
+    vertices_where: Option<String>,
+    edges_where: Option<String>,
     weight: Option<String>,
     directed: bool,
     threads: Option<usize>,
@@ -225,23 +232,28 @@ pub fn project(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ProjectedGraph> {
     let inner = db.handle()?;
-    let chosen = chosen(vertices, edges, weight, directed, threads, memory_mb)?;
+    let chosen = chosen((vertices, vertices_where), (edges, edges_where), weight, directed, threads, memory_mb)?;
     let wanted = AnalyzeOptions { timeout: query::seconds("timeout", timeout)?, ..chosen };
     raised(watched(py, progress, &wanted.cancel, |show| inner.project(&wanted, show))?).map(ProjectedGraph)
 }
 
+/// Labels and tests.
+type Part<'a, 'py> = (Option<&'a Bound<'py, PyAny>>, Option<String>);
+
 /// The part of the graph that arguments choose.
 fn chosen(
-    vertices: Option<&Bound<'_, PyAny>>,
-    edges: Option<&Bound<'_, PyAny>>,
+    vertices: Part<'_, '_>,
+    edges: Part<'_, '_>,
     weight: Option<String>,
     directed: bool,
     threads: Option<usize>,
     memory_mb: Option<f64>,
 ) -> PyResult<AnalyzeOptions> {
     Ok(AnalyzeOptions {
-        vertices: vertices.map(|names| labels("vertices", names)).transpose()?,
-        edges: edges.map(|names| labels("edges", names)).transpose()?,
+        vertices: vertices.0.map(|names| labels("vertices", names)).transpose()?,
+        edges: edges.0.map(|names| labels("edges", names)).transpose()?,
+        vertices_where: vertices.1,
+        edges_where: edges.1,
         weight,
         directed,
         threads: threads.unwrap_or(0),

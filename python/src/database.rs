@@ -380,6 +380,28 @@ impl Database {
         slf.py().import("mangrovedb.analyze")?.call_method1("Analyze", (slf,))
     }
 
+    /// NetworkX passes a database on to Mangrove: `nx.pagerank(db)`.
+    #[classattr]
+    fn __networkx_backend__() -> &'static str {
+        "mangrove"
+    }
+
+    /// For NetworkX: the edges of a database lead one way. `db.analyze.networkx(directed=False)` has it otherwise.
+    ///
+    /// >>> db.is_directed()
+    /// True
+    fn is_directed(&self) -> bool {
+        true
+    }
+
+    /// For NetworkX: several edges may join the same vertices.
+    ///
+    /// >>> db.is_multigraph()
+    /// True
+    fn is_multigraph(&self) -> bool {
+        true
+    }
+
     /// Returns a stock gremlinpython traversal source. Its traversals run in this process. Needs the extra `gremlin`.
     ///
     /// >>> g = db.traversal()

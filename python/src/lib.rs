@@ -10,6 +10,7 @@
 
 mod allocator;
 mod analysis;
+mod arrays;
 mod arrow;
 mod call;
 mod columns;
@@ -40,6 +41,8 @@ static ALLOCATOR: allocator::BySize = allocator::BySize;
 mod _mangrove {
     #[pymodule_export]
     use super::analysis::{Analysis, analyze, project};
+    #[pymodule_export]
+    use super::arrays::ArrayGraph;
     #[pymodule_export]
     use super::call::Call;
     #[pymodule_export]

@@ -351,8 +351,12 @@ def test_what_makes_no_sense_is_refused(db):
         db.analyze.bfs("AUZ")
     with pytest.raises(mg.QueryError, match="damping is 1.5; it must be from 0 to 1"):
         db.analyze.pagerank(damping=1.5)
-    with pytest.raises(mg.QueryError, match="iterations or tolerance, not both"):
-        db.analyze.pagerank(iterations=3, tolerance=0.1)
+    both = [db.analyze.pagerank(iterations=3, tolerance=tolerance).summary for tolerance in (1e-12, 10.0)]
+    assert both == [{"iterations": 3, "converged": False}, {"iterations": 1, "converged": True}]
+    with pytest.raises(mg.QueryError, match="`threads` is 257; at most 256 can work"):
+        db.analyze.wcc(threads=257)
+    with pytest.raises(mg.QueryError, match="`write` is empty"):
+        db.analyze.wcc(write="")
     with pytest.raises(mg.QueryError, match="`iterations` is -1; it must be a whole number, 0 or more"):
         db.analyze.cdlp(iterations=-1)
     with pytest.raises(mg.QueryError, match="there is no property key `dst`; did you mean `dist`?"):
@@ -609,3 +613,32 @@ def test_a_step_that_computes_can_be_stopped(tmp_path):
     big = graph_of(tmp_path / "big", skewed_edges(5, 40_000, 400_000), 40_000)
     with pytest.raises(mg.MemoryLimitError):
         big.query("g.V().pageRank().count()", memory_mb=1)
+
+
+def test_tests_of_properties_choose_a_part_of_the_graph(tmp_path):
+    with mg.open(tmp_path / "db") as db:
+        with db.ingest() as w:
+            w.add_vertices("v", [{"~id": vertex, "age": vertex * 10, "name": f"n{vertex}"} for vertex in range(6)])
+            w.add_edges("e", [(a, b, a + b) for a in range(6) for b in range(6) if a < b], columns=["from", "to", "weight"])
+        edges = [(a, b) for a in range(6) for b in range(6) if a < b]
+        old = db.analyze.triangles(vertices_where="has('age', gte(20))")
+        assert old.to_dict() == {2: 3, 3: 3, 4: 3, 5: 3}
+        both = db.analyze.wcc(vertices_where="has('age', gte(20)).has('name', neq('n5'))", edges_where="has('weight', gt(6))")
+        assert both.to_dict() == {2: 2, 3: 3, 4: 3}
+        found = db.analyze.bfs(0, edges_where="has('weight', gt(3)).has('weight', lt(6))").to_dict()
+        graph = nx.DiGraph([edge for edge in edges if 3 < sum(edge) < 6])
+        assert {vertex: depth for vertex, depth in found.items() if depth is not None} == nx.single_source_shortest_path_length(graph, 0)
+        assert len(db.analyze.project(vertices_where="has('name', within('n1', 'n3'))")) == 2
+        rows = db.query("g.call('mangrove.wcc').with('vertices_where', \"has('age', lt(20))\").select('vertex').id()").to_list()
+        assert rows == [0, 1]
+        for where, says in [
+            ("has('agee', 1)", "there is no property key `agee`; did you mean `age`"),
+            ("out('e')", "it may only test properties"),
+            ("hasLabel('v')", "it may only test properties"),
+            ("has('age', gt(1)).drop()", "it may only test properties"),
+            ("has('age', gt(", "`vertices_where` is "),
+        ]:
+            with pytest.raises(mg.QueryError, match=says.replace("(", "\\(")):
+                db.analyze.wcc(vertices_where=where)
+        with pytest.raises(mg.QueryError, match="it may test one property only"):
+            db.analyze.wcc(edges_where="has('weight', 1).has('age', 2)")

@@ -129,7 +129,7 @@ pub const ALGORITHMS: &[About] = &[
                 name: "iterations",
                 kind: OptionKind::Count,
                 default: Some("as many as the tolerance needs, at most 100"),
-                what: "how many iterations",
+                what: "how many iterations; with a tolerance, the most",
             },
             OptionAbout {
                 name: "tolerance",
@@ -142,6 +142,18 @@ pub const ALGORITHMS: &[About] = &[
                 kind: OptionKind::VertexWeights,
                 default: Some("all vertices alike"),
                 what: "where walks begin: ids of vertices with weights",
+            },
+            OptionAbout {
+                name: "start",
+                kind: OptionKind::VertexWeights,
+                default: Some("as walks begin"),
+                what: "the ranks of the first iteration, in proportion: ids with weights",
+            },
+            OptionAbout {
+                name: "dangling",
+                kind: OptionKind::VertexWeights,
+                default: Some("as walks begin"),
+                what: "where walks go on that cannot follow an edge: ids with weights",
             },
         ],
         takes_weights: true,
@@ -235,15 +247,15 @@ pub fn algorithm(name: &str, arguments: &[(&str, Argument)]) -> Result<Box<dyn A
 
 fn page_rank(given: &Given<'_>) -> Result<PageRank> {
     let until = match (given.count("iterations"), given.real("tolerance")) {
-        (Some(_), Some(_)) => return Err(AnalyticsError::invalid("pagerank takes iterations or tolerance, not both")),
         (Some(iterations), None) => Until::Iterations(iterations),
-        (None, tolerance) => Until::Tolerance(tolerance.unwrap_or(TOLERANCE), ITERATIONS_MAX),
+        (iterations, tolerance) => Until::Tolerance(tolerance.unwrap_or(TOLERANCE), iterations.unwrap_or(ITERATIONS_MAX)),
     };
-    let preferred = match given.get("personalization") {
+    let weights = |option| match given.get(option) {
         Some(Argument::VertexWeights(weights)) => weights.clone(),
         _ => Vec::new(),
     };
-    Ok(PageRank { damping: given.real("damping").unwrap_or(0.85), until, preferred, started: Vec::new() })
+    let (preferred, started, dangling) = (weights("personalization"), weights("start"), weights("dangling"));
+    Ok(PageRank { damping: given.real("damping").unwrap_or(0.85), until, preferred, started, dangling })
 }
 
 /// The arguments of an algorithm.

@@ -87,6 +87,13 @@ impl Numbering {
         Ok(numbering)
     }
 
+    /// The vertices 0, 1, 2 … of one label.
+    pub fn dense(label: LabelId, count: u64) -> Self {
+        let mut places = vec![None; usize::from(label.0) + 1];
+        places[usize::from(label.0)] = Some(0);
+        Self { labels: vec![LabelNumbering { label, count, sparse: None }], firsts: vec![0, count], places }
+    }
+
     fn push(&mut self, vertex: VertexId) {
         let label = vertex.label();
         if self.labels.last().is_none_or(|last| last.label != label) {
@@ -166,5 +173,9 @@ mod tests {
             assert_eq!(numbering.number(all[start as usize]), Some(start));
         }
         assert_eq!(numbering.number(VertexId::new(LabelId(1), 0, 0)), None);
+        let dense = Numbering::dense(LabelId(2), 3);
+        assert_eq!(dense.slice(1..3), [1, 2].map(|local| VertexId::new(LabelId(2), 0, local)));
+        assert_eq!(dense.number(VertexId::new(LabelId(2), 0, 2)), Some(2));
+        assert_eq!(dense.number(VertexId::new(LabelId(2), 0, 3)), None);
     }
 }

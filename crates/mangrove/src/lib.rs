@@ -63,7 +63,7 @@ mod written;
 pub use mangrove_analytics as analytics;
 pub use mangrove_graph as graph;
 
-pub use analyze::{Analysis, AnalyzeError, AnalyzeOptions, Projected};
+pub use analyze::{Analysis, AnalyzeError, AnalyzeOptions, Arrays, Projected};
 pub use backend::{Backend, BackendTransaction, BackendView, BulkLoad};
 pub use batches::Batches;
 pub use database::Database;

@@ -51,7 +51,7 @@ impl Algorithm for Cdlp {
 
     fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
         let program = Program { ids: graph.id_order(), iterations: self.iterations };
-        let ran = engine::run(&program, &graph.around(), &vec![0.0; graph.vertices()], placement, &InMemory, run)?;
+        let ran = engine::run(&program, &*graph.around(run)?, &vec![0.0; graph.vertices()], placement, &InMemory, run)?;
         let summary = vec![("communities", communities(&ran.values))];
         Ok(Some(Outcome::of_program(named(graph, &ran.values), summary, ran.steps, ran.sent)))
     }

@@ -24,6 +24,8 @@ pub struct PageRank {
     pub preferred: Vec<(VertexId, f64)>,
     /// The ranks to begin with, in proportion; none means as preferred.
     pub started: Vec<(VertexId, f64)>,
+    /// Where walks go on that are at a vertex without edges, in proportion; none means as preferred.
+    pub dangling: Vec<(VertexId, f64)>,
 }
 
 /// When to stop.
@@ -41,7 +43,7 @@ impl Algorithm for PageRank {
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let (iterations_max, enough) = self.bounds()?;
-        let mut ranks = Ranks::new(graph, self.damping, self.preference(graph)?, self.start(graph)?)?;
+        let mut ranks = Ranks::new(graph, self.damping, self.anew(graph)?, self.start(graph)?)?;
         run.begin("iterations", iterations_max);
         let (mut iterations, mut change) = (0, f64::INFINITY);
         while iterations < iterations_max && change >= enough {
@@ -55,9 +57,8 @@ impl Algorithm for PageRank {
     fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
         let (iterations_max, enough) = self.bounds()?;
         let out_degrees = divisors(graph)?;
-        let preference = self.preference(graph)?;
-        let start = self.start(graph)?;
-        let program = Program { damping: self.damping, preference: &preference, start: &start, iterations_max, enough };
+        let (anew, start) = (self.anew(graph)?, self.start(graph)?);
+        let program = Program { damping: self.damping, anew: &anew, start: &start, iterations_max, enough };
         let ran = engine::run(&program, graph.incoming(), &out_degrees, placement, &InMemory, run)?;
         let ranks: Vec<f64> = ran.values.iter().zip(&out_degrees).map(|(given, out)| rank(*given, *out)).collect();
         let summary = self.summary(ran.steps, ran.totals[1] < enough);
@@ -91,9 +92,12 @@ impl PageRank {
         summary
     }
 
-    /// The share of each vertex in what is given to the preferred ones; nothing if all have the same.
-    fn preference(&self, graph: &Projection) -> Result<Vec<f64>> {
-        shares(graph, &self.preferred, "preference")
+    /// Where walks begin anew.
+    fn anew(&self, graph: &Projection) -> Result<Anew> {
+        Ok(Anew {
+            preference: shares(graph, &self.preferred, "preference")?,
+            dangling: shares(graph, &self.dangling, "dangling weight")?,
+        })
     }
 
     /// The ranks to begin with; nothing if they are all the same.
@@ -125,6 +129,27 @@ fn shares(graph: &Projection, weights: &[(VertexId, f64)], what: &str) -> Result
     Ok(shares)
 }
 
+/// The share of each vertex in the walks that begin anew; nothing if all have the same.
+struct Anew {
+    preference: Vec<f64>,
+    /// Of those that cannot go on; nothing if it is as `preference`.
+    dangling: Vec<f64>,
+}
+
+impl Anew {
+    /// What each vertex gets, if `kept` is on vertices without edges.
+    fn step(&self, damping: f64, kept: f64, vertices: usize) -> impl Fn(usize) -> f64 + Sync {
+        let (begun, kept) = (1.0 - damping, damping * kept);
+        let [to_each, begun_each] = [begun + kept, begun].map(|amount| amount / vertices as f64);
+        move |vertex| match (&self.preference[..], &self.dangling[..]) {
+            ([], []) => to_each,
+            (preference, []) => (begun + kept) * preference[vertex],
+            ([], dangling) => begun_each + kept * dangling[vertex],
+            (preference, dangling) => begun * preference[vertex] + kept * dangling[vertex],
+        }
+    }
+}
+
 /// By what a rank is divided before it follows an edge: the number of outgoing edges, or the sum of their weights.
 fn divisors(graph: &Projection) -> Result<Vec<f64>> {
     match graph.incoming().weights().iter().any(|weight| *weight < 0.0 || weight.is_infinite()) {
@@ -145,7 +170,7 @@ fn divisors(graph: &Projection) -> Result<Vec<f64>> {
 struct Ranks<'g> {
     incoming: &'g Adjacent,
     damping: f64,
-    preference: Vec<f64>,
+    anew: Anew,
     chunks: Vec<std::ops::Range<usize>>,
     divisors: Vec<f64>,
     current: Vec<f64>,
@@ -154,7 +179,7 @@ struct Ranks<'g> {
 }
 
 impl<'g> Ranks<'g> {
-    fn new(graph: &'g Projection, damping: f64, preference: Vec<f64>, start: Vec<f64>) -> Result<Self> {
+    fn new(graph: &'g Projection, damping: f64, anew: Anew, start: Vec<f64>) -> Result<Self> {
         let (vertices, incoming) = (graph.vertices(), graph.incoming());
         let divisors = divisors(graph)?;
         let current = match start.is_empty() {
@@ -162,24 +187,21 @@ impl<'g> Ranks<'g> {
             false => start,
         };
         let chunks = incoming.chunks(CHUNK);
-        Ok(Self { incoming, damping, preference, chunks, divisors, current, given: vec![0.0; vertices] })
+        Ok(Self { incoming, damping, anew, chunks, divisors, current, given: vec![0.0; vertices] })
     }
 
     /// One iteration. Returns by how much the ranks changed, all together.
     fn step(&mut self) -> f64 {
         let kept = self.give();
-        let vertices = self.current.len() as f64;
-        let to_all = 1.0 - self.damping + self.damping * kept;
-        let to_each = to_all / vertices;
-        let (incoming, given, preference, damping) = (self.incoming, &self.given, &self.preference, self.damping);
+        let renewed = self.anew.step(self.damping, kept, self.current.len());
+        let (incoming, given, damping) = (self.incoming, &self.given, self.damping);
         let chunks = split(&mut self.current, &self.chunks);
         let changes: Vec<f64> = chunks
             .into_par_iter()
             .map(|(range, ranks)| {
                 let mut change = 0.0;
                 for (vertex, rank) in range.zip(ranks) {
-                    let renewed = preference.get(vertex).map_or(to_each, |share| to_all * share);
-                    let new = renewed + damping * received(incoming, given, vertex);
+                    let new = renewed(vertex) + damping * received(incoming, given, vertex);
                     change += (new - *rank).abs();
                     *rank = new;
                 }
@@ -245,7 +267,7 @@ fn split<'a, T>(mut all: &'a mut [T], ranges: &[std::ops::Range<usize>]) -> Vec<
 /// The same as a vertex program. The value of a vertex is what it gives along each edge, or its rank if it has none.
 struct Program<'a> {
     damping: f64,
-    preference: &'a [f64],
+    anew: &'a Anew,
     start: &'a [f64],
     iterations_max: u64,
     enough: f64,
@@ -269,12 +291,8 @@ impl VertexProgram for Program<'_> {
 
     fn compute(&self, step: Step, vertex: Vertex, _own: &f64, around: Around<'_, f64>) -> f64 {
         let received: f64 = around.weighted().map(|(given, weight)| given * weight).sum();
-        let to_all = 1.0 - self.damping + self.damping * step.totals[0];
-        let renewed = match self.preference {
-            [] => to_all / step.vertices as f64,
-            shares => to_all * shares[vertex.number as usize],
-        };
-        given(renewed + self.damping * received, vertex.out_degree)
+        let renewed = self.anew.step(self.damping, step.totals[0], step.vertices);
+        given(renewed(vertex.number as usize) + self.damping * received, vertex.out_degree)
     }
 
     /// The ranks of those that have no edge to give along, and by how much ranks have changed.

@@ -47,6 +47,8 @@ struct Search<'g> {
     components: i64,
     now: u32,
     left: u64,
+    /// Edges followed, and vertices left.
+    steps: u64,
 }
 
 impl<'g> Search<'g> {
@@ -62,6 +64,7 @@ impl<'g> Search<'g> {
             components: 0,
             now: 0,
             left: 0,
+            steps: 0,
         }
     }
 
@@ -70,6 +73,10 @@ impl<'g> Search<'g> {
             self.enter(first);
         }
         while let Some((vertex, followed)) = self.path.last_mut() {
+            self.steps += 1;
+            if self.steps.is_multiple_of(BETWEEN_LOOKS) {
+                run.advance(0)?;
+            }
             let vertex = *vertex;
             let Some(other) = self.outgoing.of(vertex as usize).get(*followed as usize).copied() else {
                 self.leave(vertex, run)?;

@@ -40,7 +40,7 @@ impl Algorithm for Triangles {
     }
 
     fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
-        let around = graph.around();
+        let around = graph.around(run)?;
         let ran = engine::run(&Program, &around, &vec![0.0; graph.vertices()], placement, &InMemory, run)?;
         let found: Vec<u64> = ran.values.iter().map(|value| total(value)).collect();
         let summary = summary(&found);

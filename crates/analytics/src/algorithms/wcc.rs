@@ -37,7 +37,7 @@ impl Algorithm for Wcc {
     }
 
     fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
-        let around = graph.around();
+        let around = graph.around(run)?;
         let ran = engine::run(&Program, &around, &vec![0.0; graph.vertices()], placement, &InMemory, run)?;
         let summary = summary(&ran.values);
         Ok(Some(Outcome::of_program(Values::Vertices(ran.values), summary, ran.steps, ran.sent)))

@@ -10,6 +10,7 @@ use super::transport::{Frame, Transport};
 use super::value::{read_all, write_all};
 use crate::error::{AnalyticsError, Result};
 use crate::project::Adjacent;
+use crate::run::Run;
 
 /// Edges and vertices that a thread takes at a time.
 const CHUNK: u64 = 1 << 14;
@@ -36,7 +37,12 @@ impl Partition<'_> {
 }
 
 /// Shares the vertices among partitions, which tell each other what they read. O(vertices + edges·log).
-pub fn divide<'e>(edges: &'e Adjacent, placement: Placement, transport: &dyn Transport) -> Result<Vec<Partition<'e>>> {
+pub fn divide<'e>(
+    edges: &'e Adjacent,
+    placement: Placement,
+    transport: &dyn Transport,
+    run: &Run,
+) -> Result<Vec<Partition<'e>>> {
     let vertices = edges.vertices();
     let owners: Vec<u32> = (0..vertices as u32).into_par_iter().map(|vertex| placement.owner(vertex, vertices)).collect();
     let mut numbers: Vec<Vec<u32>> = vec![Vec::new(); placement.partitions() as usize];
@@ -46,9 +52,9 @@ pub fn divide<'e>(edges: &'e Adjacent, placement: Placement, transport: &dyn Tra
         numbers[*owner as usize].push(vertex as u32);
     }
     let whole = Whole { edges, owners: &owners, places: &places, partitions: numbers.len() };
-    let found: Vec<(Partition<'e>, Vec<Vec<u32>>)> =
-        numbers.into_par_iter().enumerate().map(|(at, numbers)| whole.partition(at as u32, numbers)).collect();
-    let (mut partitions, subscriptions): (Vec<Partition<'e>>, Vec<_>) = found.into_iter().unzip();
+    let found = numbers.into_par_iter().enumerate().map(|(at, numbers)| whole.partition(at as u32, numbers, run));
+    let found = found.collect::<Result<Vec<(Partition<'e>, Subscriptions)>>>()?;
+    let (mut partitions, subscriptions): (Vec<Partition<'e>>, Vec<Subscriptions>) = found.into_iter().unzip();
     let mut frames = Vec::new();
     for (from, lists) in subscriptions.into_iter().enumerate() {
         for (to, list) in lists.into_iter().enumerate().filter(|(_, list)| !list.is_empty()) {
@@ -70,6 +76,9 @@ pub fn divide<'e>(edges: &'e Adjacent, placement: Placement, transport: &dyn Tra
     Ok(partitions)
 }
 
+/// For each other partition, the places there of the vertices that one reads.
+type Subscriptions = Vec<Vec<u32>>;
+
 /// All edges, and who owns the vertices.
 struct Whole<'a, 'e> {
     edges: &'e Adjacent,
@@ -80,8 +89,9 @@ struct Whole<'a, 'e> {
 }
 
 impl<'e> Whole<'_, 'e> {
-    /// A partition, and for each other partition the places there of the vertices that it reads.
-    fn partition(&self, at: u32, numbers: Vec<u32>) -> (Partition<'e>, Vec<Vec<u32>>) {
+    /// A partition, and what it subscribes to.
+    fn partition(&self, at: u32, numbers: Vec<u32>, run: &Run) -> Result<(Partition<'e>, Subscriptions)> {
+        run.advance(0)?;
         let others = numbers.iter().flat_map(|vertex| self.edges.of(*vertex as usize));
         let mut read: Vec<u32> = others.copied().filter(|other| self.owners[*other as usize] != at).collect();
         read.sort_unstable();
@@ -107,11 +117,11 @@ impl<'e> Whole<'_, 'e> {
         // The only partition reads the edges where they are.
         let reads = match self.partitions {
             1 => Cow::Borrowed(self.edges),
-            _ => Cow::Owned(self.edges.part(&numbers, slot)),
+            _ => Cow::Owned(self.edges.part(&numbers, slot, run)?),
         };
         let chunks = reads.chunks(CHUNK);
         let subscriptions =
             lists.iter().map(|list| list.iter().map(|other| self.places[*other as usize]).collect()).collect();
-        (Partition { numbers, reads, chunks, publishes: vec![Vec::new(); self.partitions], remote }, subscriptions)
+        Ok((Partition { numbers, reads, chunks, publishes: vec![Vec::new(); self.partitions], remote }, subscriptions))
     }
 }

@@ -42,7 +42,7 @@ pub fn run<P: VertexProgram>(
     transport: &dyn Transport,
     run: &Run,
 ) -> Result<Ran<P::Value>> {
-    let partitions = divide(edges, placement, transport)?;
+    let partitions = divide(edges, placement, transport, run)?;
     let mut running = Running { program, out_degrees, vertices: edges.vertices(), sent: Sent::default(), transport };
     let mut states: Vec<State<'_, P::Value>> = partitions.iter().map(|partition| running.begin(partition)).collect();
     run.begin("steps", 0);

@@ -10,7 +10,7 @@ use mangrove_graph::{
 
 use super::{Reading, Selection};
 use crate::error::{AnalyticsError, Result};
-use crate::run::{Stage, with_views};
+use crate::run::{Run, Stage, Views};
 
 /// The most vertices and edges that are read at a time. A vertex with more edges is read alone.
 const BATCH_VERTICES: usize = 4096;
@@ -29,7 +29,7 @@ pub struct Adjacent {
 impl Adjacent {
     /// Reads the edges of all vertices, in one direction or in both. They go straight to their places, which their numbers tell.
     pub(super) fn read(
-        view: &dyn GraphView,
+        views: &mut Views<'_>,
         numbering: &Numbering,
         selection: &Selection,
         direction: Direction,
@@ -37,14 +37,14 @@ impl Adjacent {
     ) -> Result<Self> {
         let wants = Wants { rows: true, neighbors: true, edges: selection.weight.is_some() };
         let hop = Hop { filter: selection.edge_filter.clone(), ..Hop::along(direction, selection.edges.clone(), wants) };
-        let starts = starts(view, numbering, &hop, reading)?;
+        let starts = starts(views, numbering, &hop, reading)?;
         let edges = starts.last().copied().unwrap_or(0) as usize;
         let mut all = Self {
             others: vec![0; edges],
             weights: if selection.weight.is_some() { vec![0.0; edges] } else { Vec::new() },
             starts,
         };
-        let found = all.fill(view, numbering, &hop, selection.weight, reading)?;
+        let found = all.fill(views, numbering, &hop, selection.weight, reading)?;
         if let Some(found) = found {
             all.close_gaps(&found);
         }
@@ -54,7 +54,7 @@ impl Adjacent {
     /// Reads all edges. Returns how many each vertex has, if some have fewer than there was room for.
     fn fill(
         &mut self,
-        view: &dyn GraphView,
+        views: &mut Views<'_>,
         numbering: &Numbering,
         hop: &Hop,
         weight: Option<KeyId>,
@@ -73,7 +73,7 @@ impl Adjacent {
         let (starts, has_gaps) = (&self.starts, AtomicBool::new(false));
         let of = batches.len() as u64;
         let mut show = |done| (reading.show)(Stage { name: "reading edges", done, of });
-        let counts = with_views(view, reading.threads, batches.len(), (reading.limits, &mut show), |view, number| {
+        let counts = views.map(batches.len(), (reading.limits, &mut show), |view, number| {
             let batch = batches[number].clone();
             let mut room = rooms[number].lock().unwrap_or_else(PoisonError::into_inner);
             let (others, weights) = &mut *room;
@@ -110,6 +110,27 @@ impl Adjacent {
         }
     }
 
+    /// Lists of pairs: for each vertex, those that stand before it in a pair. `weights` has one for each pair, or none. O(E·log degree).
+    pub(super) fn of_pairs(vertices: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone, weights: &[f64]) -> Self {
+        let mut starts = vec![0u64; vertices + 1];
+        pairs.clone().for_each(|(_, to)| starts[to as usize + 1] += 1);
+        (0..vertices).for_each(|vertex| starts[vertex + 1] += starts[vertex]);
+        let edges = starts[vertices] as usize;
+        let mut lists = vec![(0u32, 1.0); edges];
+        let mut next = starts.clone();
+        for (at, (from, to)) in pairs.enumerate() {
+            let place = &mut next[to as usize];
+            lists[*place as usize] = (from, weights.get(at).copied().unwrap_or(1.0));
+            *place += 1;
+        }
+        for ends in starts.windows(2) {
+            lists[ends[0] as usize..ends[1] as usize].sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        }
+        let others = lists.iter().map(|(other, _)| *other).collect();
+        let weights = if weights.is_empty() { Vec::new() } else { lists.iter().map(|(_, weight)| *weight).collect() };
+        Self { starts, others, weights }
+    }
+
     /// No vertices.
     pub fn empty() -> Self {
         Self { starts: vec![0], ..Self::default() }
@@ -139,16 +160,19 @@ impl Adjacent {
     }
 
     /// The lists of some vertices, in which others have other numbers.
-    pub fn part(&self, vertices: &[u32], renumbered: impl Fn(u32) -> u32) -> Self {
+    pub fn part(&self, vertices: &[u32], renumbered: impl Fn(u32) -> u32, run: &Run) -> Result<Self> {
         let mut part = Self { starts: Vec::with_capacity(vertices.len() + 1), ..Self::default() };
         part.others.reserve(vertices.iter().map(|vertex| self.degree(*vertex as usize) as usize).sum());
         part.starts.push(0);
-        for vertex in vertices {
-            part.others.extend(self.of(*vertex as usize).iter().map(|other| renumbered(*other)));
-            part.weights.extend(self.weights_of(*vertex as usize));
-            part.starts.push(part.others.len() as u64);
+        for some in vertices.chunks(BATCH_VERTICES) {
+            run.advance(0)?;
+            for vertex in some {
+                part.others.extend(self.of(*vertex as usize).iter().map(|other| renumbered(*other)));
+                part.weights.extend(self.weights_of(*vertex as usize));
+                part.starts.push(part.others.len() as u64);
+            }
         }
-        part
+        Ok(part)
     }
 
     /// The lists of another order: for each vertex those that have it in their list. O(vertices + edges).
@@ -175,17 +199,20 @@ impl Adjacent {
     }
 
     /// The lists of both orders together, sorted, without weights.
-    pub fn with_turned(&self) -> Self {
+    pub fn with_turned(&self, run: &Run) -> Result<Self> {
         let turned = self.turned();
         let mut all = Self { starts: vec![0], others: Vec::with_capacity(2 * self.others.len()), weights: Vec::new() };
         for vertex in 0..self.vertices() {
+            if vertex.is_multiple_of(BATCH_VERTICES) {
+                run.advance(0)?;
+            }
             let first = all.others.len();
             all.others.extend(self.of(vertex));
             all.others.extend(turned.of(vertex));
             all.others[first..].sort_unstable();
             all.starts.push(all.others.len() as u64);
         }
-        all
+        Ok(all)
     }
 
     fn range(&self, vertex: usize) -> Range<usize> {
@@ -262,11 +289,11 @@ fn chunks(starts: &[u64], size: u64) -> Vec<Range<usize>> {
 }
 
 /// Where the edges of each vertex begin, if all lead to chosen vertices.
-fn starts(view: &dyn GraphView, numbering: &Numbering, hop: &Hop, reading: &mut Reading<'_>) -> Result<Vec<u64>> {
+fn starts(views: &mut Views<'_>, numbering: &Numbering, hop: &Hop, reading: &mut Reading<'_>) -> Result<Vec<u64>> {
     let count = numbering.count();
     let batches = count.div_ceil(BATCH_VERTICES as u64) as usize;
     let mut show = |done| (reading.show)(Stage { name: "counting edges", done, of: batches as u64 });
-    let degrees = with_views(view, reading.threads, batches, (reading.limits, &mut show), |view, number| {
+    let degrees = views.map(batches, (reading.limits, &mut show), |view, number| {
         let first = number as u64 * BATCH_VERTICES as u64;
         let vertices = numbering.slice(first..count.min(first + BATCH_VERTICES as u64));
         let mut degrees = Vec::with_capacity(vertices.len());

@@ -19,7 +19,7 @@ pub use adjacent::Adjacent;
 pub use gather::{Along, Reduce};
 
 use crate::error::{AnalyticsError, Result};
-use crate::run::Stage;
+use crate::run::{Run, Stage, Views};
 
 /// The most vertices: their numbers have 32 bits, and the greatest is [`NONE`].
 pub const VERTICES_MAX: u64 = u32::MAX as u64;
@@ -82,6 +82,7 @@ impl Projection {
     /// # Errors
     /// If there are too many vertices or too little memory, which is estimated before the edges are read; if a weight is no number.
     pub fn new(view: &dyn GraphView, selection: &Selection, needs: Needs, reading: Reading<'_>) -> Result<Self> {
+        let views = Views::new(view, reading.threads)?;
         let scan = Scan { labels: selection.vertices.clone(), filters: selection.filters.clone(), ..Scan::default() };
         let numbering = Numbering::new(view, &scan)?;
         if numbering.count() >= VERTICES_MAX {
@@ -95,7 +96,7 @@ impl Projection {
             outgoing: None,
             id_order: None,
         };
-        nothing.extended(view, selection, needs, reading)
+        nothing.filled(view, views, selection, needs, reading)
     }
 
     /// The same projection with all that is needed. What is there already is shared. View and selection must be those that it was made
@@ -103,9 +104,17 @@ impl Projection {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn extended(
+    pub fn extended(&self, view: &dyn GraphView, selection: &Selection, needs: Needs, reading: Reading<'_>) -> Result<Self> {
+        match self.missing(needs) {
+            Needs { incoming: false, outgoing: false, id_order: false } => Ok(self.clone()),
+            _ => self.filled(view, Views::new(view, reading.threads)?, selection, needs, reading),
+        }
+    }
+
+    fn filled(
         &self,
         view: &dyn GraphView,
+        mut views: Views<'_>,
         selection: &Selection,
         needs: Needs,
         mut reading: Reading<'_>,
@@ -117,8 +126,9 @@ impl Projection {
             return Err(AnalyticsError::TooLittleMemory { needed_mb, allowed_mb });
         }
         let mut all = self.clone();
-        let mut read =
-            |direction| Adjacent::read(view, &self.numbering, selection, direction, &mut reading).map(Arc::new).map(Some);
+        let mut read = |direction| {
+            Adjacent::read(&mut views, &self.numbering, selection, direction, &mut reading).map(Arc::new).map(Some)
+        };
         if !self.is_directed && (missing.incoming || missing.outgoing) {
             all.incoming = read(Direction::Both)?;
             all.outgoing = all.incoming.clone();
@@ -131,9 +141,55 @@ impl Projection {
             }
         }
         if missing.id_order {
-            all.id_order = Some(Arc::new(order::of_ids(view, &self.numbering)?));
+            all.id_order = Some(Arc::new(order::of_ids(view, &self.numbering, reading.limits)?));
         }
         Ok(all)
+    }
+
+    /// A graph whose edges are given, by the numbers of their ends, with all that algorithms need. The order of numbers is that of ids.
+    /// An edge of an undirected graph is given once. O(V + E·log degree).
+    ///
+    /// # Errors
+    /// If the lists have different lengths, if a number is too great, or if a weight is NaN.
+    pub fn of_edges(
+        vertices: u32,
+        (sources, targets): (&[u32], &[u32]),
+        weights: Option<&[f64]>,
+        is_directed: bool,
+    ) -> Result<Self> {
+        if sources.len() != targets.len() || weights.is_some_and(|weights| weights.len() != sources.len()) {
+            return Err(AnalyticsError::invalid("sources, targets and weights must have the same length"));
+        }
+        if let Some(end) = sources.iter().chain(targets).find(|end| **end >= vertices) {
+            return Err(AnalyticsError::invalid(format!("an edge ends at {end}, but there are {vertices} vertices")));
+        }
+        if weights.is_some_and(|weights| weights.iter().any(|weight| weight.is_nan())) {
+            return Err(AnalyticsError::invalid("a weight is NaN"));
+        }
+        let count = vertices as usize;
+        let pairs = sources.iter().copied().zip(targets.iter().copied());
+        let given = weights.unwrap_or_default();
+        let turn = |(source, target): (u32, u32)| (target, source);
+        let (incoming, outgoing) = if is_directed {
+            let incoming = Adjacent::of_pairs(count, pairs.clone(), given);
+            (Arc::new(incoming), Arc::new(Adjacent::of_pairs(count, pairs.map(turn), given)))
+        } else {
+            // A loop stands in one list only, so it is there once.
+            let is_other = |(source, target): &(u32, u32)| source != target;
+            let weights_of_others = pairs.clone().zip(given).filter(|(pair, _)| is_other(pair)).map(|(_, weight)| *weight);
+            let given: Vec<f64> = given.iter().copied().chain(weights_of_others).collect();
+            let both = pairs.clone().chain(pairs.filter(is_other).map(turn));
+            let around = Arc::new(Adjacent::of_pairs(count, both, &given));
+            (around.clone(), around)
+        };
+        Ok(Self {
+            numbering: Arc::new(Numbering::dense(LabelId(0), vertices.into())),
+            is_directed,
+            has_weights: weights.is_some(),
+            incoming: Some(incoming),
+            outgoing: Some(outgoing),
+            id_order: Some(Arc::new((0..vertices).collect())),
+        })
     }
 
     /// The same graph with each edge turned around.
@@ -199,8 +255,8 @@ impl Projection {
     }
 
     /// The edges of each vertex by either end. It needs the incoming edges of a directed graph. O(E·log degree).
-    pub fn around(&self) -> Cow<'_, Adjacent> {
-        if self.is_directed { Cow::Owned(self.incoming().with_turned()) } else { Cow::Borrowed(self.incoming()) }
+    pub fn around(&self, run: &Run) -> Result<Cow<'_, Adjacent>> {
+        Ok(if self.is_directed { Cow::Owned(self.incoming().with_turned(run)?) } else { Cow::Borrowed(self.incoming()) })
     }
 
     /// For each vertex, the place of its id among all ids in order.

@@ -1,6 +1,6 @@
 //! The order of ids.
 
-use mangrove_graph::{Elements, ExternalId, GraphError, GraphView, Numbering};
+use mangrove_graph::{Elements, ExternalId, GraphError, GraphView, Numbering, ReadContext};
 
 use crate::error::Result;
 
@@ -8,10 +8,11 @@ use crate::error::Result;
 const BATCH: u64 = 8192;
 
 /// For each vertex, the place of its id among all ids in order. Vertices of different labels may have one id: their numbers decide.
-pub fn of_ids(view: &dyn GraphView, numbering: &Numbering) -> Result<Vec<u32>> {
+pub fn of_ids(view: &dyn GraphView, numbering: &Numbering, limits: &ReadContext) -> Result<Vec<u32>> {
     let mut ids: Vec<(ExternalId, u32)> = Vec::with_capacity(numbering.count() as usize);
     let mut first = 0;
     while first < numbering.count() {
+        limits.check()?;
         let end = numbering.count().min(first + BATCH);
         let vertices = numbering.slice(first..end);
         let column = view.external_ids(Elements::Vertices(&vertices))?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mangrove_graph::{GraphError, ReadContext};
 
-pub use views::with_views;
+pub use views::Views;
 
 use crate::error::{AnalyticsError, Result};
 

@@ -9,24 +9,45 @@ use mangrove_graph::{GraphView, ReadContext};
 use super::{BETWEEN_LOOKS, text_of};
 use crate::error::{AnalyticsError, Result};
 
-/// What `work` gives for each number below `count`, in order. The first error ends all.
-///
-/// The calling thread only waits: it honours its limits, and tells `show` how many numbers are done. A view that cannot be forked, such as
-/// that of a transaction, is read by the calling thread alone.
-pub fn with_views<T: Send>(
-    view: &dyn GraphView,
-    threads: usize,
+/// A view, and others of the same graph for other threads.
+pub struct Views<'a> {
+    view: &'a dyn GraphView,
+    forks: Vec<Box<dyn GraphView + Send>>,
+}
+
+impl<'a> Views<'a> {
+    /// Takes the other views now, because a graph that has changed since gives none. So does that of a transaction: then the calling
+    /// thread reads alone.
+    pub fn new(view: &'a dyn GraphView, threads: usize) -> Result<Self> {
+        let mut forks = Vec::new();
+        for _ in 0..threads {
+            forks.extend(view.fork()?);
+        }
+        Ok(Self { view, forks })
+    }
+
+    /// What `work` gives for each number below `count`, in order. The first error ends all.
+    ///
+    /// The calling thread only waits: it honours its limits, and tells `show` how many numbers are done.
+    pub fn map<T: Send>(
+        &mut self,
+        count: usize,
+        (limits, show): (&ReadContext, &mut dyn FnMut(u64)),
+        work: impl Fn(&dyn GraphView, usize) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        if self.forks.is_empty() {
+            return (0..count).map(|number| work(self.view, number).inspect(|_| show(number as u64 + 1))).collect();
+        }
+        on_threads(self.forks.iter_mut().take(count), count, (limits, show), work)
+    }
+}
+
+fn on_threads<'f, T: Send>(
+    forks: impl Iterator<Item = &'f mut Box<dyn GraphView + Send>>,
     count: usize,
     (limits, show): (&ReadContext, &mut dyn FnMut(u64)),
     work: impl Fn(&dyn GraphView, usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let mut forks = Vec::new();
-    for _ in 0..threads.min(count) {
-        forks.extend(view.fork()?);
-    }
-    if forks.is_empty() {
-        return (0..count).map(|number| work(view, number).inspect(|_| show(number as u64 + 1))).collect();
-    }
     let (next, is_stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (tell, told) = mpsc::channel();
     let run = |view: &dyn GraphView, tell: mpsc::Sender<(usize, Result<T>)>| {
@@ -46,7 +67,7 @@ pub fn with_views<T: Send>(
     std::thread::scope(|scope| {
         for fork in forks {
             let (run, tell) = (&run, tell.clone());
-            scope.spawn(move || run(&*fork, tell));
+            scope.spawn(move || run(&**fork, tell));
         }
         drop(tell);
         let mut finished = 0;

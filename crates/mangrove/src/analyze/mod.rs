@@ -2,13 +2,17 @@
 //!
 //! ```text
 //!   question    names and ids become an algorithm on a projected graph, which runs
+//!   arrays      a graph whose edges a program gives
 //!   columns     its outcome becomes columns of ids and values
+//!   filters     tests of properties, which choose vertices and edges
 //!   kept        projections of the last commit
 //!   projected   a graph as arrays, for programs of the user's own
 //!   procedures  the algorithms for queries: `call('mangrove.pagerank')`
 //! ```
 
+mod arrays;
 mod columns;
+mod filters;
 mod kept;
 mod procedures;
 mod projected;
@@ -28,10 +32,11 @@ use thiserror::Error;
 use crate::Database;
 use crate::backend::BackendView;
 use crate::error::Bug;
+pub use arrays::Arrays;
 pub use kept::Projections;
 pub use procedures::all as procedures;
 pub use projected::Projected;
-use question::{Answer, Question, Source};
+use question::{Answer, Of, Question, Source};
 
 /// Vertices whose ids are read, or whose values are written, at a time.
 const BATCH: u64 = 8192;
@@ -43,6 +48,10 @@ pub struct AnalyzeOptions {
     pub vertices: Option<Vec<String>>,
     /// Labels of edges; `None` means all. Edges that end at other vertices are left out.
     pub edges: Option<Vec<String>>,
+    /// Only vertices that pass these tests of properties, such as `has('age', gt(30))`.
+    pub vertices_where: Option<String>,
+    /// Only edges that pass these tests of one property.
+    pub edges_where: Option<String>,
     /// The property of edges that is their weight. An edge without it weighs 1, as all do without a weight.
     pub weight: Option<String>,
     /// Whether edges lead one way only.
@@ -64,6 +73,8 @@ impl Default for AnalyzeOptions {
         Self {
             vertices: None,
             edges: None,
+            vertices_where: None,
+            edges_where: None,
             weight: None,
             directed: true,
             write: None,
@@ -186,7 +197,7 @@ impl Database {
             let limits = options.limits();
             let view = self.backend().view(Some(limits.clone()))?;
             let Answer { outcome, numbering, reading, running } =
-                Question::new(&*view, self.source(&*view), name, arguments, options)?.run(&limits, show)?;
+                Question::new(Of::View(&*view, self.source(&*view)), name, arguments, options)?.run(&limits, show)?;
             let ids = columns::ids(&*view, &numbering)?;
             let named = columns::named_values(&ids, &outcome.values);
             let values = columns::columns(outcome.values, ids.field, ids.array)?;

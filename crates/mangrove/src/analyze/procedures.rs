@@ -4,13 +4,15 @@ use mangrove_analytics::{About, NONE, Stage, Values, registry};
 use mangrove_graph::{Map, Numbering, Value, VertexId};
 use mangrove_query::procedure::{Failure, Invocation, Procedure, Values as Given};
 
-use super::question::Question;
+use super::question::{Of, Question};
 use super::{AnalyzeOptions, Result};
 
 /// Parameters that every algorithm has.
-const COMMON: [(&str, &str); 4] = [
+const COMMON: [(&str, &str); 6] = [
     ("vertices", "labels of vertices, one or a list; default: all"),
     ("edges", "labels of edges, one or a list; default: all"),
+    ("vertices_where", "tests of properties that vertices must pass, as text: has('age', gt(30)); default: none"),
+    ("edges_where", "tests of one property that edges must pass, as text; default: none"),
     ("directed", "whether edges lead one way only; default: true"),
     ("threads", "how many threads work; default: one for each core"),
 ];
@@ -53,6 +55,8 @@ fn run(about: &'static About, call: &Invocation<'_>) -> Result<Given, Failure> {
         match name {
             "vertices" => options.vertices = Some(names(name, value)?),
             "edges" => options.edges = Some(names(name, value)?),
+            "vertices_where" => options.vertices_where = Some(text(name, value)?),
+            "edges_where" => options.edges_where = Some(text(name, value)?),
             "weight" => options.weight = Some(text(name, value)?),
             "directed" => options.directed = value.as_bool().ok_or_else(|| format!("`{name}` must be true or false"))?,
             "threads" => {
@@ -66,7 +70,7 @@ fn run(about: &'static About, call: &Invocation<'_>) -> Result<Given, Failure> {
             _ => {}
         }
     }
-    let question = Question::new(call.graph, None, about.name, &arguments, &options)?;
+    let question = Question::new(Of::View(call.graph, None), about.name, &arguments, &options)?;
     let answer = question.run(&call.limits, &mut |_: Stage| ())?;
     let vertices = answer.numbering.count() as usize;
     call.limits.budget.fits(vertices.saturating_mul(ROW_BYTES))?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema as ArrowSchema};
+use mangrove_analytics::engine::{self, InMemory, Placement, Ran, VertexProgram};
 use mangrove_analytics::project::{Along, Reduce};
 use mangrove_analytics::{AnalyticsError, Needs, Projection, Stage, watched};
 use mangrove_graph::ReadContext;
@@ -85,6 +86,59 @@ impl Projected {
             Ok::<_, AnalyticsError>(self.projection.gather(values, reduce, along))
         });
         Ok(found?)
+    }
+
+    /// Runs a vertex program over so many partitions. What it comes to does not depend on their number.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("people.mg");
+    /// use mangrove::analytics::engine::{Around, Reads, Step, Vertex, VertexProgram};
+    /// use mangrove::graph::ReadContext;
+    /// use mangrove::{AnalyzeOptions, Database, Parameters, QueryOptions};
+    ///
+    /// /// How many steps it takes until no vertex hears of a greater number: each takes the greatest that it hears of.
+    /// struct Greatest;
+    ///
+    /// impl VertexProgram for Greatest {
+    ///     type Value = u32;
+    ///
+    ///     fn init(&self, vertex: Vertex, _vertices: usize) -> u32 {
+    ///         vertex.number
+    ///     }
+    ///
+    ///     fn compute(&self, _step: Step, _vertex: Vertex, own: &u32, around: Around<'_, u32>) -> u32 {
+    ///         around.values().copied().fold(*own, u32::max)
+    ///     }
+    ///
+    ///     fn reads(&self) -> Reads {
+    ///         Reads::Updated
+    ///     }
+    ///
+    ///     fn is_done(&self, step: Step) -> bool {
+    ///         step.changed == 0
+    ///     }
+    /// }
+    ///
+    /// let db = Database::open(&path)?;
+    /// let add = "g.addV().as('a').addV().as('b').addV().as('c').addE('e').from('c').to('b').addE('e').from('b').to('a')";
+    /// db.query(add, &Parameters::new(), &QueryOptions::default())?;
+    /// let graph = db.project(&AnalyzeOptions::default(), &mut |_| ())?;
+    /// let ran = graph.run(&Greatest, 4, &ReadContext::default())?;
+    /// assert_eq!(ran.values, [2, 2, 2]);
+    /// assert_eq!(ran.steps, 3); // in the last step nothing changes
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the limits end the work.
+    pub fn run<P: VertexProgram>(&self, program: &P, partitions: u32, limits: &ReadContext) -> Result<Ran<P::Value>> {
+        let ran = watched(self.threads, limits, &mut |_| (), |run| {
+            let degrees = self.projection.out_degrees();
+            let placement = Placement::Hashed(partitions);
+            engine::run(program, self.projection.incoming(), &degrees, placement, &InMemory, run)
+        });
+        Ok(ran?)
     }
 
     /// The columns `id` and `value`.

@@ -11,7 +11,7 @@ use mangrove_query::Parameters;
 use mangrove_query::diagnostics::suggest;
 
 use super::kept::Projections;
-use super::{AnalyzeError, AnalyzeOptions, Result};
+use super::{AnalyzeError, AnalyzeOptions, Result, filters};
 
 /// More threads than this only wait for each other.
 const THREADS_MAX: usize = 256;
@@ -20,14 +20,37 @@ const PARTITIONS_MAX: u32 = 1024;
 
 /// An algorithm, its options and a graph, all known by their ids.
 pub struct Question<'a> {
-    view: &'a dyn GraphView,
+    of: Of<'a>,
     about: &'static About,
     arguments: Vec<(&'a str, Argument)>,
+    /// Which part of a view.
     selection: Selection,
     placement: Option<Placement>,
-    source: Source<'a>,
     threads: usize,
     bytes_max: u64,
+}
+
+/// What is analysed.
+pub enum Of<'a> {
+    /// A part of a graph.
+    View(&'a dyn GraphView, Source<'a>),
+    /// Arrays, whose vertices are numbers.
+    Arrays(&'a Projection),
+}
+
+impl Of<'_> {
+    /// The vertex with an id; `None` if there is none.
+    fn find(&self, id: &Value) -> Result<Option<VertexId>> {
+        match self {
+            Of::View(view, _) => Ok(record::find_vertex(*view, id)?),
+            Of::Arrays(graph) => {
+                let number = id.as_i64().and_then(|number| u64::try_from(number).ok());
+                Ok(number
+                    .filter(|number| *number < graph.vertices() as u64)
+                    .map(|number| VertexId::new(LabelId(0), 0, number)))
+            }
+        }
+    }
 }
 
 /// Where projections are kept, and the version of the graph; `None` if it cannot be named.
@@ -42,15 +65,15 @@ pub struct Answer {
 }
 
 impl<'a> Question<'a> {
-    pub fn new(
-        view: &'a dyn GraphView,
-        source: Source<'a>,
-        name: &str,
-        given: &'a Parameters,
-        options: &AnalyzeOptions,
-    ) -> Result<Self> {
+    pub fn new(of: Of<'a>, name: &str, given: &'a Parameters, options: &AnalyzeOptions) -> Result<Self> {
         if options.partitions.is_some_and(|partitions| !(1..=PARTITIONS_MAX).contains(&partitions)) {
             return Err(AnalyzeError::Invalid(format!("`partitions` must be from 1 to {PARTITIONS_MAX}")));
+        }
+        if options.threads > THREADS_MAX {
+            return Err(AnalyzeError::Invalid(format!("`threads` is {}; at most {THREADS_MAX} can work", options.threads)));
+        }
+        if options.write.as_ref().is_some_and(String::is_empty) {
+            return Err(AnalyzeError::Invalid("`write` is empty: name a property".into()));
         }
         let names = registry::ALGORITHMS.iter().map(|about| about.name);
         let about = registry::about(name).ok_or_else(|| unknown("algorithm", name, names))?;
@@ -64,15 +87,19 @@ impl<'a> Question<'a> {
         let argument = |(option, value): (&'a String, &Value)| {
             let known = about.options.iter().find(|known| known.name == option);
             let known = known.ok_or_else(|| unknown("option", option, about.options.iter().map(|known| known.name)))?;
-            Ok((option.as_str(), argument(view, known, value)?))
+            Ok((option.as_str(), argument(&of, known, value)?))
+        };
+        let arguments = given.iter().map(argument).collect::<Result<_>>()?;
+        let selection = match &of {
+            Of::View(view, _) => selection(*view, options)?,
+            Of::Arrays(_) => Selection::default(),
         };
         Ok(Self {
-            view,
+            of,
             about,
-            arguments: given.iter().map(argument).collect::<Result<_>>()?,
-            selection: selection(view.schema(), options)?,
+            arguments,
+            selection,
             placement: options.partitions.map(Placement::Hashed),
-            source,
             threads: threads(options),
             bytes_max: bytes_max(options),
         })
@@ -80,7 +107,12 @@ impl<'a> Question<'a> {
 
     /// The projection of the graph, kept or read.
     fn projection(&self, needs: Needs, limits: &ReadContext, show: &mut dyn FnMut(Stage)) -> Result<Projection> {
-        project(self.view, self.source, &self.selection, needs, (self.threads, self.bytes_max), limits, show)
+        match self.of {
+            Of::View(view, source) => {
+                project(view, source, &self.selection, needs, (self.threads, self.bytes_max), limits, show)
+            }
+            Of::Arrays(graph) => Ok(graph.clone()),
+        }
     }
 
     /// Runs the algorithm.
@@ -134,7 +166,7 @@ pub fn chosen(
     limits: &ReadContext,
     show: &mut dyn FnMut(Stage),
 ) -> Result<(Projection, usize)> {
-    let (threads, selection) = (threads(options), selection(view.schema(), options)?);
+    let (threads, selection) = (threads(options), selection(view, options)?);
     Ok((project(view, source, &selection, needs, (threads, bytes_max(options)), limits, show)?, threads))
 }
 
@@ -163,7 +195,8 @@ fn project(
 }
 
 /// The part of the graph that the options name.
-fn selection(schema: &Schema, options: &AnalyzeOptions) -> Result<Selection> {
+fn selection(view: &dyn GraphView, options: &AnalyzeOptions) -> Result<Selection> {
+    let schema = view.schema();
     let labels = |kind, names: &Option<Vec<String>>| match names {
         Some(names) => names.iter().map(|name| label(schema, kind, name)).collect::<Result<Vec<_>>>().map(Some),
         None => Ok(None),
@@ -177,7 +210,9 @@ fn selection(schema: &Schema, options: &AnalyzeOptions) -> Result<Selection> {
     if let (Some(key), Some(name)) = (weight, &options.weight) {
         must_be_on_edges(schema, edges.as_deref(), key, name)?;
     }
-    Ok(Selection { vertices, edges, weight, is_directed: options.directed, ..Selection::default() })
+    let filters = filters::of_vertices(view, options.vertices_where.as_deref())?;
+    let edge_filter = filters::of_edges(view, options.edges_where.as_deref())?;
+    Ok(Selection { vertices, filters, edges, edge_filter, weight, is_directed: options.directed })
 }
 
 /// No edge would have a weight.
@@ -197,7 +232,7 @@ fn label(schema: &Schema, kind: ElementKind, name: &str) -> Result<LabelId> {
     known.ok_or_else(|| unknown(what, name, names()))
 }
 
-fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> AnalyzeError {
+pub fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> AnalyzeError {
     let known: Vec<&str> = known.collect();
     let hint = match suggest(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -208,7 +243,7 @@ fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> 
 }
 
 /// An option's value, in the form that it needs.
-fn argument(view: &dyn GraphView, option: &registry::OptionAbout, value: &Value) -> Result<Argument> {
+fn argument(of: &Of<'_>, option: &registry::OptionAbout, value: &Value) -> Result<Argument> {
     let wrong = |expected: &str| AnalyzeError::Invalid(format!("`{}` is {value}; {expected}", option.name));
     Ok(match option.kind {
         OptionKind::Count => {
@@ -220,17 +255,17 @@ fn argument(view: &dyn GraphView, option: &registry::OptionAbout, value: &Value)
             Value::Bool(flag) => Argument::Flag(*flag),
             _ => return Err(wrong("it must be true or false")),
         },
-        OptionKind::Vertex => Argument::Vertex(vertex(view, option.name, value)?),
+        OptionKind::Vertex => Argument::Vertex(vertex(of, option.name, value)?),
         OptionKind::VertexWeights => {
             let Value::Map(weights) = value else { return Err(wrong("it must be a map of ids to weights")) };
             let weight = |(id, weight): &(Value, Value)| {
                 let weight = weight.as_f64().ok_or_else(|| wrong("the weights must be numbers"))?;
                 // Names in JSON are always text.
                 let number = record::other_spelling(id).filter(|other| !matches!(other, Value::String(_)));
-                let by_number = number.as_ref().map(|number| record::find_vertex(view, number)).transpose()?.flatten();
-                match (record::find_vertex(view, id)?, by_number) {
+                let by_number = number.as_ref().map(|number| of.find(number)).transpose()?.flatten();
+                match (of.find(id)?, by_number) {
                     (None, Some(vertex)) => Ok((vertex, weight)),
-                    _ => Ok((vertex(view, option.name, id)?, weight)),
+                    _ => Ok((vertex(of, option.name, id)?, weight)),
                 }
             };
             Argument::VertexWeights(weights.iter().map(weight).collect::<Result<_>>()?)
@@ -238,12 +273,12 @@ fn argument(view: &dyn GraphView, option: &registry::OptionAbout, value: &Value)
     })
 }
 
-fn vertex(view: &dyn GraphView, option: &str, id: &Value) -> Result<VertexId> {
-    if let Some(vertex) = record::find_vertex(view, id)? {
+fn vertex(of: &Of<'_>, option: &str, id: &Value) -> Result<VertexId> {
+    if let Some(vertex) = of.find(id)? {
         return Ok(vertex);
     }
     let other = match record::other_spelling(id) {
-        Some(other) if record::find_vertex(view, &other)?.is_some() => {
+        Some(other) if of.find(&other)?.is_some() => {
             format!("; there is one with the {} {other}", if matches!(other, Value::String(_)) { "text" } else { "number" })
         }
         _ => String::new(),

@@ -29,6 +29,12 @@ pub struct Analyze {
     /// Take edges with these labels only
     #[arg(long, value_name = "LABEL,…", value_delimiter = ',')]
     edges: Option<Vec<String>>,
+    /// Take vertices only that pass these tests of properties, for example "has('age', gt(30))"
+    #[arg(long, value_name = "TESTS")]
+    vertices_where: Option<String>,
+    /// Take edges only that pass these tests of one property
+    #[arg(long, value_name = "TESTS")]
+    edges_where: Option<String>,
     /// Take this property of edges as their weight
     #[arg(long, value_name = "KEY")]
     weight: Option<String>,
@@ -63,6 +69,8 @@ impl Analyze {
         let parameters = params::parse_options(&self.options).map_err(Failure::Usage)?;
         let options = AnalyzeOptions {
             vertices: self.vertices,
+            vertices_where: self.vertices_where,
+            edges_where: self.edges_where,
             edges: self.edges,
             weight: self.weight,
             directed: !self.undirected,

@@ -57,6 +57,7 @@ impl ComputeOp {
                 until: Until::Tolerance(TOLERANCE / total.max(1.0), self.asked.times),
                 preferred: Vec::new(),
                 started: counts,
+                dangling: Vec::new(),
             }),
             VertexProgramName::PeerPressure => Box::new(PeerPressure { iterations: self.asked.times, votes: counts }),
             VertexProgramName::ConnectedComponent => Box::new(Wcc),

@@ -1,0 +1,383 @@
+"""NetworkX's functions on Mangrove's algorithms: `nx.pagerank(G, backend="mangrove")`.
+
+`G` is a NetworkX graph, whose edges are copied into arrays once; or an open database, which is read where it is; or a part of it:
+`db.networkx(edges="knows", directed=False)`. The results are NetworkX's: dicts by node, or sets of nodes.
+"""
+
+import uuid
+
+import networkx as nx
+
+from . import _convert
+from . import _mangrove as native
+from ._nx_info import FUNCTIONS
+
+
+class Graph:
+    """A graph that NetworkX passes on to Mangrove. It has no more of NetworkX's methods than its dispatcher needs."""
+
+    __networkx_backend__ = "mangrove"
+
+    def __init__(self, directed, multigraph):
+        self._directed, self._multigraph = directed, multigraph
+
+    def is_directed(self):
+        return self._directed
+
+    def is_multigraph(self):
+        return self._multigraph
+
+    def __contains__(self, node):
+        return self.key(node) is not None
+
+    def run(self, algorithm, weight=None, **options):
+        """The values of the nodes, in order, and the summary."""
+        found = self.analyze(algorithm, weight, {name: value for name, value in options.items() if value is not None})
+        return found.to_dict(), found.summary
+
+
+class DatabaseGraph(Graph):
+    """A part of an open database. Vertices are known by their ids."""
+
+    def __init__(self, db, vertices=None, edges=None, directed=True):
+        super().__init__(directed, True)
+        self.db, self.vertices, self.edges = db, vertices, edges
+
+    def __repr__(self):
+        return f"a graph of {self.db!r} for NetworkX"
+
+    def __len__(self):
+        return len(self.run("wcc")[0])
+
+    def __iter__(self):
+        return iter(self.run("wcc")[0])
+
+    def key(self, node):
+        if not isinstance(node, (int, str, uuid.UUID)):
+            return None
+        return node if self.db.query("g.V(node).limit(1).count()", node=node).one() else None
+
+    def analyze(self, algorithm, weight, options):
+        common = {"vertices": self.vertices, "edges": self.edges, "directed": self._directed}
+        if weight is not None:
+            common["weight"] = weight
+        return getattr(self.db.analyze, algorithm)(**options, **common)
+
+    def weight(self, name):
+        # NetworkX's functions look for an attribute of this name by default, and do without.
+        has_weight = name != "weight" or any("weight" in label["properties"] for label in self.db.schema()["edges"].values())
+        return name if has_weight else None
+
+    def node(self, number):
+        return number
+
+    def has_loops(self):
+        return bool(self.db.query("g.E().as('e').outV().as('v').select('e').inV().where(eq('v')).limit(1).count()").one())
+
+    def shortest_paths(self, source, target, weight):
+        """One shortest path, as a list of ids."""
+        labels = [self.edges] if isinstance(self.edges, str) else self.edges or []
+        edges = f"__.{'outE' if self._directed else 'bothE'}({', '.join(map(repr, labels))})"
+        length = ".with(ShortestPath.distance, weight)" if weight else ""
+        text = f"g.V(a).shortestPath().with(ShortestPath.edges, {edges}).with(ShortestPath.target, __.hasId(b)){length}.limit(1)"
+        return self.db.query(text + ".unfold().id()", a=source, b=target, **({"weight": weight} if weight else {})).to_list()
+
+
+class ArrayGraph(Graph):
+    """The edges of a NetworkX graph. Nodes are known by their numbers."""
+
+    def __init__(self, graph, edge_attrs):
+        import numpy
+
+        super().__init__(graph.is_directed(), graph.is_multigraph())
+        self.nodes = list(graph)
+        self.numbers = {node: number for number, node in enumerate(self.nodes)}
+        pairs = numpy.array([(self.numbers[a], self.numbers[b]) for a, b in graph.edges()], dtype=numpy.uint32).reshape(-1, 2)
+        self.ends = numpy.ascontiguousarray(pairs[:, 0]), numpy.ascontiguousarray(pairs[:, 1])
+        self.weights = {name: [weight for *_, weight in graph.edges(data=name, default=default)] for name, default in edge_attrs.items()}
+        self.arrays = {}
+
+    def __len__(self):
+        return len(self.nodes)
+
+    def __iter__(self):
+        return iter(self.nodes)
+
+    def key(self, node):
+        try:
+            return self.numbers.get(node)
+        except TypeError:  # it cannot be a node
+            return None
+
+    def analyze(self, algorithm, weight, options):
+        if weight not in self.arrays:
+            import numpy
+            import pyarrow
+
+            columns = {"source": self.ends[0], "target": self.ends[1]}
+            if weight is not None:
+                columns["weight"] = numpy.array(self.weights[weight], dtype=float)
+            self.arrays[weight] = native._Arrays(len(self.nodes), pyarrow.table(columns), self._directed)
+        return self.arrays[weight].analyze(algorithm, options)
+
+    def run(self, algorithm, weight=None, **options):
+        values, summary = super().run(algorithm, weight, **options)
+        return dict(zip(self.nodes, values.values())), summary
+
+    def weight(self, name):
+        return name
+
+    def node(self, number):
+        return self.nodes[number]
+
+    def has_loops(self):
+        return bool((self.ends[0] == self.ends[1]).any())
+
+
+def _graph(graph):
+    if isinstance(graph, native.Database):
+        return DatabaseGraph(graph)
+    return graph if isinstance(graph, Graph) else convert_from_nx(graph)
+
+
+def convert_from_nx(graph, *, edge_attrs=None, preserve_edge_attrs=False, **kwargs):
+    """NetworkX calls it."""
+    if preserve_edge_attrs and edge_attrs is None:
+        raise NotImplementedError("weights that are functions")
+    return ArrayGraph(graph, edge_attrs or {})
+
+
+def convert_to_nx(result, **kwargs):
+    """NetworkX calls it. No function here gives a graph."""
+    return result
+
+
+def can_run(name, args, kwargs):
+    """Whether Mangrove has the function for these arguments; otherwise, why not."""
+    refused = _REFUSALS.get(name)
+    return True if refused is None else refused(*args, **kwargs) or True
+
+
+def _known(graph, node, what="Source"):
+    key = graph.key(node)
+    if key is None:
+        raise nx.NodeNotFound(f"{what} {node} is not in G")
+    return key
+
+
+def pagerank(G, alpha=0.85, personalization=None, max_iter=100, tol=1.0e-6, nstart=None, weight="weight", dangling=None):
+    graph = _graph(G)
+    nodes = len(graph)
+    if nodes == 0:
+        return {}
+
+    def known(weights, name):
+        if weights is None:
+            return None
+        weights = {key: weights[node] for node in weights if (key := graph.key(node)) is not None}
+        if sum(weights.values()) == 0:
+            raise ZeroDivisionError(f"the weights of {name} sum to 0")
+        return weights
+
+    options = {"personalization": known(personalization, "personalization"), "start": known(nstart, "nstart")}
+    options["dangling"] = known(dangling, "dangling")
+    ranks, summary = graph.run(
+        "pagerank", graph.weight(weight), damping=alpha, iterations=max_iter, tolerance=nodes * tol, **options
+    )
+    if not summary["converged"]:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    return ranks
+
+
+def _near(values, cutoff):
+    """The values there are, the least first."""
+    found = [(value, node) for node, value in values.items() if value is not None and (cutoff is None or value <= cutoff)]
+    return {node: value for value, node in sorted(found, key=lambda pair: pair[0])}
+
+
+def single_source_shortest_path_length(G, source, cutoff=None):
+    graph = _graph(G)
+    return _near(graph.run("bfs", source=_known(graph, source))[0], cutoff)
+
+
+def single_source_dijkstra_path_length(G, source, cutoff=None, weight="weight"):
+    graph = _graph(G)
+    source = _known(graph, source, "Node")
+    try:
+        return _near(graph.run("sssp", graph.weight(weight), source=source)[0], cutoff)
+    except native.QueryError as error:
+        raise ValueError("Contradictory paths found:", "negative weights?") from error
+
+
+def shortest_path(G, source=None, target=None, weight=None, method="dijkstra"):
+    graph = _graph(G)
+    for node, what in (source, "Source"), (target, "Target"):
+        _known(graph, node, what)
+    found = graph.shortest_paths(source, target, weight)
+    if not found:
+        raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
+    return found
+
+
+def shortest_path_length(G, source=None, target=None, weight=None, method="dijkstra"):
+    graph, path = _graph(G), shortest_path(G, source, target, weight, method)
+    if weight is None:
+        return len(path) - 1
+    return graph.run("sssp", graph.weight(weight), source=source)[0][target]
+
+
+def _groups(values):
+    groups = {}
+    for node, group in values.items():
+        groups.setdefault(group, set()).add(node)
+    return groups
+
+
+def _components(algorithm):
+    def components(G):
+        yield from _groups(_graph(G).run(algorithm)[0]).values()
+
+    def number(G):
+        return _graph(G).run(algorithm)[1]["components"]
+
+    def is_one(G):
+        graph = _graph(G)
+        values, summary = graph.run(algorithm)
+        if not values:
+            raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+        return summary["components"] == 1
+
+    return components, number, is_one
+
+
+connected_components, number_connected_components, is_connected = _components("wcc")
+weakly_connected_components, number_weakly_connected_components, is_weakly_connected = _components("wcc")
+strongly_connected_components, number_strongly_connected_components, is_strongly_connected = _components("scc")
+
+
+def node_connected_component(G, n):
+    graph = _graph(G)
+    if graph.key(n) is None:
+        raise KeyError(n)
+    values = graph.run("wcc")[0]
+    return {node for node, group in values.items() if group == values[n]}
+
+
+def _of_nodes(graph, values, nodes):
+    """The value of one node, or of several."""
+    if nodes is None:
+        return values
+    if graph.key(nodes) is not None:
+        return values[nodes]
+    return {node: values[node] for node in nodes if node in values}
+
+
+def triangles(G, nodes=None):
+    graph = _graph(G)
+    return _of_nodes(graph, graph.run("triangles")[0], nodes)
+
+
+def clustering(G, nodes=None, weight=None):
+    graph = _graph(G)
+    return _of_nodes(graph, graph.run("lcc")[0], nodes)
+
+
+def average_clustering(G, nodes=None, weight=None, count_zeros=True):
+    values = clustering(G, nodes).values()
+    counted = [value for value in values if count_zeros or abs(value) > 0]
+    return sum(counted) / len(counted)
+
+
+def core_number(G):
+    graph = _graph(G)
+    if graph.has_loops():
+        message = "Input graph has self loops which is not permitted; Consider using G.remove_edges_from(nx.selfloop_edges(G))."
+        raise nx.NetworkXNotImplemented(message)
+    return graph.run("kcore")[0]
+
+
+def betweenness_centrality(G, k=None, normalized=True, weight=None, endpoints=False, seed=None):
+    return _graph(G).run("betweenness", normalized=normalized)[0]
+
+
+def _communities(algorithm, G, weight, resolution):
+    graph = _graph(G)
+    values = graph.run(algorithm, graph.weight(weight) if weight is not None else None, resolution=resolution)[0]
+    return list(_groups(values).values())
+
+
+def louvain_communities(G, weight="weight", resolution=1, threshold=0.0000001, max_level=None, seed=None):
+    return _communities("louvain", G, weight, resolution)
+
+
+def leiden_communities(G, weight="weight", resolution=1, max_level=None, seed=None):
+    return _communities("leiden", G, weight, resolution)
+
+
+def maximal_matching(G):
+    graph = _graph(G)
+    partners = graph.run("matching")[0]
+    pairs = set()
+    for node, partner in partners.items():
+        other = None if partner is None else graph.node(partner)
+        if other is not None and (other, node) not in pairs:
+            pairs.add((node, other))
+    return pairs
+
+
+def greedy_color(G, strategy="largest_first", interchange=False):
+    return _graph(G).run("coloring")[0]
+
+
+def _is_directed(G):
+    return G.is_directed()
+
+
+def _refuses_weights(G, nodes=None, weight=None, **_):
+    if _is_directed(G):
+        return "directed graphs have another definition"
+    return None if weight is None else "weights are not supported"
+
+
+def _refuses_betweenness(G, k=None, normalized=True, weight=None, endpoints=False, seed=None):
+    if k is not None:
+        return "NetworkX draws its own sample"
+    if weight is not None or endpoints:
+        return "neither weights nor endpoints are supported"
+    return "parallel edges would be several paths" if G.is_multigraph() else None
+
+
+def _refuses_path(G, source=None, target=None, weight=None, method="dijkstra"):
+    if not isinstance(G, (native.Database, DatabaseGraph)) or getattr(G, "vertices", None) is not None:
+        return "paths between two vertices are searched in databases only"
+    if source is None or target is None:
+        return "both source and target must be given"
+    return None if weight is None or isinstance(weight, str) else "weights that are functions are not supported"
+
+
+def _refuses_levels(G, weight="weight", resolution=1, threshold=None, max_level=None, seed=None):
+    if _is_directed(G):
+        return "directed graphs have another definition"
+    return None if max_level is None else "the number of levels cannot be bounded"
+
+
+_REFUSALS = {
+    "average_clustering": lambda G, nodes=None, weight=None, count_zeros=True: _refuses_weights(G, nodes, weight),
+    "betweenness_centrality": _refuses_betweenness,
+    "clustering": _refuses_weights,
+    "core_number": lambda G: "directed graphs have another definition" if _is_directed(G) else None,
+    "greedy_color": lambda G, strategy="largest_first", interchange=False: (
+        None if strategy == "largest_first" and not interchange else "only largest_first, without interchange"
+    ),
+    "leiden_communities": lambda G, weight="weight", resolution=1, max_level=None, seed=None: (
+        None if max_level is None else "the number of levels cannot be bounded"
+    ),
+    "louvain_communities": _refuses_levels,
+    "shortest_path": _refuses_path,
+    "shortest_path_length": _refuses_path,
+    "single_source_dijkstra_path_length": lambda G, source, cutoff=None, weight="weight": (
+        "weights that are functions are not supported" if callable(weight) else None
+    ),
+}
+
+assert all(name in globals() for name in FUNCTIONS)
