@@ -30,7 +30,19 @@ def csv(path):
     return len(found), source, target
 
 
+def plain(file, given):
+    """The count of vertices, the first vertex, and source, target and weight of each edge."""
+    data = np.load(given)
+    edges = np.stack([data["source"], data["target"], data["weight"]], axis=1)
+    with open(file, "wb") as out:
+        np.array([data["vertices"], data["first"]], dtype="<u4").tofile(out)
+        edges.astype("<u4").tofile(out)
+    print("{}")
+
+
 def main(kind, file, given):
+    if kind == "plain":
+        return plain(file, given)
     vertices, source, target = kron(int(given)) if kind == "kron" else csv(given)
     kept = source != target
     low, high = np.minimum(source, target)[kept].astype(np.uint64), np.maximum(source, target)[kept].astype(np.uint64)

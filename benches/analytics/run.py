@@ -10,20 +10,24 @@ Each library and number of threads is a process of its own. It builds its graph 
 database), and then runs each algorithm three times; the least wall time counts, with the CPU time of that run if the library does nothing else
 meanwhile. Graphs are undirected.
 Answers are compared: reached vertices and sums of depths and lengths, components, triangles, ranks. The first run installs the peers
-into benches/analytics/.venv. Mangrove comes from the Python that runs this script (`make install`).
+into benches/analytics/.venv, icebug into a folder of its own, and builds the crate `graph` if cargo is there. Mangrove comes from the Python that runs this script (`make install`).
 """
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-VENV, CACHE = HERE / ".venv", HERE / ".cache"
+VENV, ICEBUG, CACHE = HERE / ".venv", HERE / ".venv-icebug", HERE / ".cache"
 PYTHON = VENV / "bin" / "python"
-ENGINES = ("mangrove", "networkit", "igraph", "scipy", "graphblas")
+ENGINES = ("mangrove", "graph", "networkit", "icebug", "igraph", "scipy", "graphblas", "kuzu", "grafeo")
+# What of them are databases. They get graphs of a few million edges only.
+DATABASES = ("kuzu", "grafeo")
+EDGES_MAX = 4_000_000
 ALGORITHMS = ("pagerank", "bfs", "sssp", "cc", "tc")
 NAMES = {"pagerank": "PageRank, 20 iterations", "bfs": "BFS", "sssp": "shortest paths, weights 1 to 255", "cc": "components", "tc": "triangles"}
 
@@ -35,9 +39,10 @@ def main():
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--slow", choices=("yes", "no"), default="yes", help="whether to count triangles")
+    parser.add_argument("--python", default=sys.executable, help="Python to make the peers' environments with; grafeo needs 3.12")
     parser.add_argument("--markdown", type=Path, help="document whose tables to rewrite")
     options = parser.parse_args()
-    prepare()
+    prepare(options.python)
     for name, data in [kron(options.scale), *map(real, options.edges)]:
         text = table(name, data, options)
         print(text, flush=True)
@@ -45,13 +50,12 @@ def main():
             insert(options.markdown, name.split(",")[0], text)
 
 
-def prepare():
-    stamp, requirements = VENV / "installed", (HERE / "requirements.txt").read_text()
-    if not stamp.exists() or stamp.read_text() != requirements:
-        print(f"==> installing the peers into {VENV}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
-        subprocess.run([PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", HERE / "requirements.txt"], check=True)
-        stamp.write_text(requirements)
+def prepare(interpreter):
+    install(VENV, (HERE / "requirements.txt").read_text().split("\n\n")[0], interpreter)
+    install(ICEBUG, (HERE / "requirements.txt").read_text().split("\n\n")[1], interpreter)
+    if shutil.which("cargo"):
+        environment = {**os.environ, "CARGO_TARGET_DIR": str(CACHE / "graph_crate")}
+        subprocess.run(["cargo", "build", "--release", "-q"], cwd=HERE / "graph_crate", env=environment, check=True)
     import mangrovedb
 
     linked = VENV / "path" / "mangrovedb"
@@ -61,9 +65,19 @@ def prepare():
     CACHE.mkdir(exist_ok=True)
 
 
-def peer(*arguments, threads=1):
+def install(folder, requirements, interpreter):
+    stamp = folder / "installed"
+    if not stamp.exists() or stamp.read_text() != requirements:
+        print(f"==> installing peers into {folder}", flush=True)
+        subprocess.run([interpreter, "-m", "venv", "--clear", folder], check=True)
+        packages = [line for line in requirements.splitlines() if line and not line.startswith("#")]
+        subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages], check=True)
+        stamp.write_text(requirements)
+
+
+def peer(*arguments, threads=1, python=PYTHON):
     environment = {"PYTHONPATH": f"{HERE}:{VENV / 'path'}", "PATH": os.environ["PATH"], "HOME": str(Path.home()), "OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run([PYTHON, *map(str, arguments)], env=environment, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([python, *map(str, arguments)], env=environment, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
 
 
@@ -81,15 +95,40 @@ def real(path):
     return f"{path.name.split('.')[0]}, ", file
 
 
+def measured(engine, data, threads, wanted):
+    """What a process of the library finds; `None` if it fails."""
+    if engine == "graph":
+        program = CACHE / "graph_crate" / "release" / "graph-crate"
+        if not program.exists():
+            return None
+        # It counts triangles on as many threads as it finds cores.
+        cores = lambda: os.sched_setaffinity(0, range(int(threads)))
+        command = [program, plain(data), threads, ",".join(wanted)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, preexec_fn=cores)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+    python = ICEBUG / "bin" / "python" if engine == "icebug" else PYTHON
+    return peer(HERE / "measure.py", engine, data, threads, ",".join(wanted), threads=threads, python=python)
+
+
+def plain(data):
+    """The edges as numbers of 32 bits, for programs without NumPy."""
+    file = data.with_suffix(".u32")
+    if not file.exists():
+        peer(HERE / "graphs.py", "plain", file, data)
+    return file
+
+
 def table(name, data, options):
     # So that it is no part of any measurement.
     run = "import sys, numpy; from engines.mangrove import database; database(numpy.load(sys.argv[1]), sys.argv[1]); print('{}')"
     peer("-c", run, data)
     wanted = [one for one in ALGORITHMS if one != "tc" or options.slow == "yes"]
     found, about = {}, None
-    for engine in options.engines.split(","):
+    edges = peer("-c", "import sys, numpy; print(len(numpy.load(sys.argv[1])['source']))", data)
+    engines = [engine for engine in options.engines.split(",") if engine not in DATABASES or edges <= EDGES_MAX]
+    for engine in engines:
         for threads in options.threads.split(","):
-            found[engine, threads] = peer(HERE / "measure.py", engine, data, threads, ",".join(wanted), threads=threads)
+            found[engine, threads] = measured(engine, data, threads, wanted)
             about = about or found[engine, threads]["about"]
     check({who: one for who, one in found.items() if one})
     heads = ["", "threads", "memory", "graph ready", *(NAMES[one] for one in wanted)]

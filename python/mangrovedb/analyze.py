@@ -129,7 +129,7 @@ class Analyze:
         """
         return self._run("matching", {}, weight=weight, **common)
 
-    def networkx(self, vertices=None, edges=None, directed=True):
+    def networkx(self, vertices=None, edges=None, directed=True, vertices_where=None, edges_where=None):
         """A part of the graph for NetworkX's functions, which then run on Mangrove: `nx.connected_components(part)`. It is read anew by
         each function. Needs the extra `networkx`.
 
@@ -140,7 +140,8 @@ class Analyze:
         """
         from .nx_backend import DatabaseGraph
 
-        return DatabaseGraph(self._db, vertices, edges, directed)
+        part = {"vertices": vertices, "edges": edges, "vertices_where": vertices_where, "edges_where": edges_where}
+        return DatabaseGraph(self._db, directed, **{name: value for name, value in part.items() if value is not None})
 
     def pagerank(
         self,

@@ -66,7 +66,12 @@ class Analyze:
     def cdlp(self, iterations: int = 10, **common: Unpack[_Common]) -> Analysis: ...
     def lcc(self, **common: Unpack[_Common]) -> Analysis: ...
     def networkx(
-        self, vertices: str | Sequence[str] | None = None, edges: str | Sequence[str] | None = None, directed: bool = True
+        self,
+        vertices: str | Sequence[str] | None = None,
+        edges: str | Sequence[str] | None = None,
+        directed: bool = True,
+        vertices_where: str | None = None,
+        edges_where: str | None = None,
     ) -> Any: ...
     def pagerank(
         self,

@@ -1,7 +1,7 @@
 """NetworkX's functions on Mangrove's algorithms: `nx.pagerank(G, backend="mangrove")`.
 
 `G` is a NetworkX graph, whose edges are copied into arrays once; or an open database, which is read where it is; or a part of it:
-`db.networkx(edges="knows", directed=False)`. The results are NetworkX's: dicts by node, or sets of nodes.
+`db.analyze.networkx(edges="knows", directed=False)`. The results are NetworkX's: dicts by node, or sets of nodes.
 """
 
 import uuid
@@ -37,50 +37,60 @@ class Graph:
 
 
 class DatabaseGraph(Graph):
-    """A part of an open database. Vertices are known by their ids."""
+    """A part of an open database. Vertices are known by their ids. Functions need not mind that several edges may join two vertices."""
 
-    def __init__(self, db, vertices=None, edges=None, directed=True):
-        super().__init__(directed, True)
-        self.db, self.vertices, self.edges = db, vertices, edges
+    def __init__(self, db, directed=True, **part):
+        super().__init__(directed, False)
+        self.db, self.part = db, part
 
     def __repr__(self):
         return f"a graph of {self.db!r} for NetworkX"
 
     def __len__(self):
-        return len(self.run("wcc")[0])
+        return len(self.db.analyze.project(**self.part))
 
     def __iter__(self):
-        return iter(self.run("wcc")[0])
+        return iter(self.db.analyze.project(**self.part).ids.to_pylist())
+
+    def labels(self, of):
+        labels = self.part.get(of)
+        return [labels] if isinstance(labels, str) else labels
 
     def key(self, node):
         if not isinstance(node, (int, str, uuid.UUID)):
             return None
-        return node if self.db.query("g.V(node).limit(1).count()", node=node).one() else None
+        labels = self.labels("vertices")
+        test = f".hasLabel({', '.join(map(repr, labels))})" if labels else ""
+        test += f".{where}" if (where := self.part.get("vertices_where")) else ""
+        return node if self.db.query(f"g.V(node){test}.limit(1).count()", node=node).one() else None
 
     def analyze(self, algorithm, weight, options):
-        common = {"vertices": self.vertices, "edges": self.edges, "directed": self._directed}
-        if weight is not None:
-            common["weight"] = weight
-        return getattr(self.db.analyze, algorithm)(**options, **common)
+        named = {} if weight is None else {"weight": weight}
+        return getattr(self.db.analyze, algorithm)(**options, **named, directed=self._directed, **self.part)
 
     def weight(self, name):
         # NetworkX's functions look for an attribute of this name by default, and do without.
-        has_weight = name != "weight" or any("weight" in label["properties"] for label in self.db.schema()["edges"].values())
-        return name if has_weight else None
+        labels, edges = self.labels("edges"), self.db.schema()["edges"]
+        has_weight = any("weight" in edges[label]["properties"] for label in labels or edges if label in edges)
+        return name if name != "weight" or has_weight else None
 
     def node(self, number):
         return number
 
     def has_loops(self):
-        return bool(self.db.query("g.E().as('e').outV().as('v').select('e').inV().where(eq('v')).limit(1).count()").one())
+        label = ", ".join(map(repr, self.labels("edges") or []))
+        return bool(self.db.query(f"g.V().as('v').out({label}).where(eq('v')).limit(1).count()").one())
 
-    def shortest_paths(self, source, target, weight):
-        """One shortest path, as a list of ids."""
-        labels = [self.edges] if isinstance(self.edges, str) else self.edges or []
-        edges = f"__.{'outE' if self._directed else 'bothE'}({', '.join(map(repr, labels))})"
-        length = ".with(ShortestPath.distance, weight)" if weight else ""
-        text = f"g.V(a).shortestPath().with(ShortestPath.edges, {edges}).with(ShortestPath.target, __.hasId(b)){length}.limit(1)"
-        return self.db.query(text + ".unfold().id()", a=source, b=target, **({"weight": weight} if weight else {})).to_list()
+    def shortest_path(self, source, target, weight):
+        """The ids along a shortest path, and its length; nothing if there is none."""
+        edges = f"__.{'outE' if self._directed else 'bothE'}({', '.join(map(repr, self.labels('edges') or []))})"
+        lengths = "__.coalesce(__.values(weight), __.constant(1))"
+        text = f"g.V(a).shortestPath().with(ShortestPath.edges, {edges}).with(ShortestPath.target, __.hasId(b))"
+        text += f".with(ShortestPath.distance, {lengths}).with(ShortestPath.includeEdges)" if weight else ""
+        text += ".limit(1).project('path', 'edges').by(unfold().is(typeOf(GType.VERTEX)).id().fold())"
+        text += f".by(unfold().is(typeOf(GType.EDGE)).coalesce(values(weight), constant(1)).fold())" if weight else ".by(constant([]))"
+        found = self.db.query(text, a=source, b=target, **({"weight": weight} if weight else {})).to_list()
+        return [(one["path"], sum(one["edges"]) if weight else len(one["path"]) - 1) for one in found]
 
 
 class ArrayGraph(Graph):
@@ -116,9 +126,13 @@ class ArrayGraph(Graph):
 
             columns = {"source": self.ends[0], "target": self.ends[1]}
             if weight is not None:
-                columns["weight"] = numpy.array(self.weights[weight], dtype=float)
+                columns["weight"] = _numbers(self.weights[weight])
             self.arrays[weight] = native._Arrays(len(self.nodes), pyarrow.table(columns), self._directed)
-        return self.arrays[weight].analyze(algorithm, options)
+        try:
+            return self.arrays[weight].analyze(algorithm, options)
+        except native.QueryError as error:
+            # NetworkX itself may have an answer.
+            raise NotImplementedError(str(error)) from error
 
     def run(self, algorithm, weight=None, **options):
         values, summary = super().run(algorithm, weight, **options)
@@ -132,6 +146,15 @@ class ArrayGraph(Graph):
 
     def has_loops(self):
         return bool((self.ends[0] == self.ends[1]).any())
+
+
+def _numbers(weights):
+    import numpy
+
+    # NetworkX hides edges whose weight is None.
+    if any(weight is None for weight in weights):
+        raise NotImplementedError("weights that are None")
+    return numpy.array(weights, dtype=float)
 
 
 def _graph(graph):
@@ -154,8 +177,11 @@ def convert_to_nx(result, **kwargs):
 
 def can_run(name, args, kwargs):
     """Whether Mangrove has the function for these arguments; otherwise, why not."""
-    refused = _REFUSALS.get(name)
-    return True if refused is None else refused(*args, **kwargs) or True
+    refuses = _REFUSALS.get(name)
+    try:
+        return True if refuses is None else refuses(*args, **kwargs) or True
+    except TypeError as error:  # arguments that the function does not have
+        return str(error)
 
 
 def _known(graph, node, what="Source"):
@@ -174,7 +200,7 @@ def pagerank(G, alpha=0.85, personalization=None, max_iter=100, tol=1.0e-6, nsta
     def known(weights, name):
         if weights is None:
             return None
-        weights = {key: weights[node] for node in weights if (key := graph.key(node)) is not None}
+        weights = {key: float(weights[node]) for node in weights if (key := graph.key(node)) is not None}
         if sum(weights.values()) == 0:
             raise ZeroDivisionError(f"the weights of {name} sum to 0")
         return weights
@@ -189,41 +215,41 @@ def pagerank(G, alpha=0.85, personalization=None, max_iter=100, tol=1.0e-6, nsta
     return ranks
 
 
-def _near(values, cutoff):
+def _near(values, source, cutoff):
     """The values there are, the least first."""
-    found = [(value, node) for node, value in values.items() if value is not None and (cutoff is None or value <= cutoff)]
+    is_near = lambda node, value: value is not None and (cutoff is None or value <= cutoff or node == source)
+    found = [(value, node) for node, value in values.items() if is_near(node, value)]
     return {node: value for value, node in sorted(found, key=lambda pair: pair[0])}
 
 
 def single_source_shortest_path_length(G, source, cutoff=None):
     graph = _graph(G)
-    return _near(graph.run("bfs", source=_known(graph, source))[0], cutoff)
+    return _near(graph.run("bfs", source=_known(graph, source))[0], source, cutoff)
 
 
 def single_source_dijkstra_path_length(G, source, cutoff=None, weight="weight"):
     graph = _graph(G)
-    source = _known(graph, source, "Node")
-    try:
-        return _near(graph.run("sssp", graph.weight(weight), source=source)[0], cutoff)
-    except native.QueryError as error:
-        raise ValueError("Contradictory paths found:", "negative weights?") from error
+    return _near(graph.run("sssp", graph.weight(weight), source=_known(graph, source, "Node"))[0], source, cutoff)
 
 
-def shortest_path(G, source=None, target=None, weight=None, method="dijkstra"):
+def _shortest_path(G, source, target, weight, method):
+    if method not in ("dijkstra", "bellman-ford"):
+        raise ValueError(f"method not supported: {method}")
     graph = _graph(G)
     for node, what in (source, "Source"), (target, "Target"):
         _known(graph, node, what)
-    found = graph.shortest_paths(source, target, weight)
+    found = graph.shortest_path(source, target, weight and graph.weight(weight))
     if not found:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
-    return found
+    return found[0]
+
+
+def shortest_path(G, source=None, target=None, weight=None, method="dijkstra"):
+    return _shortest_path(G, source, target, weight, method)[0]
 
 
 def shortest_path_length(G, source=None, target=None, weight=None, method="dijkstra"):
-    graph, path = _graph(G), shortest_path(G, source, target, weight, method)
-    if weight is None:
-        return len(path) - 1
-    return graph.run("sssp", graph.weight(weight), source=source)[0][target]
+    return _shortest_path(G, source, target, weight, method)[1]
 
 
 def _groups(values):
@@ -342,14 +368,14 @@ def _refuses_weights(G, nodes=None, weight=None, **_):
 def _refuses_betweenness(G, k=None, normalized=True, weight=None, endpoints=False, seed=None):
     if k is not None:
         return "NetworkX draws its own sample"
-    if weight is not None or endpoints:
-        return "neither weights nor endpoints are supported"
-    return "parallel edges would be several paths" if G.is_multigraph() else None
+    return "neither weights nor endpoints are supported" if weight is not None or endpoints else None
 
 
 def _refuses_path(G, source=None, target=None, weight=None, method="dijkstra"):
-    if not isinstance(G, (native.Database, DatabaseGraph)) or getattr(G, "vertices", None) is not None:
+    if not isinstance(G, (native.Database, DatabaseGraph)):
         return "paths between two vertices are searched in databases only"
+    if set(getattr(G, "part", ())) - {"edges"}:
+        return "paths between two vertices are searched in parts chosen by labels of edges only"
     if source is None or target is None:
         return "both source and target must be given"
     return None if weight is None or isinstance(weight, str) else "weights that are functions are not supported"

@@ -152,12 +152,14 @@ impl Analysis {
             summary.set_item(name, convert::plain(py, value)?)?;
         }
         let is_by_vertex = registry::about(name).is_some_and(|about| about.gives_values());
+        // Pairs and walks have other rows than vertices.
+        let typed = if is_by_vertex { [found.mixed_ids, found.named] } else { [None, None] };
         let (reading, running) = (found.reading, found.running);
         Ok(Self {
             name: name.to_owned(),
             is_by_vertex,
             values: found.values,
-            typed: [found.mixed_ids, found.named],
+            typed,
             summary: summary.unbind(),
             reading,
             running,

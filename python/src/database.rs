@@ -394,12 +394,12 @@ impl Database {
         true
     }
 
-    /// For NetworkX: several edges may join the same vertices.
+    /// For NetworkX: its functions need not mind that several edges may join the same vertices.
     ///
     /// >>> db.is_multigraph()
-    /// True
+    /// False
     fn is_multigraph(&self) -> bool {
-        true
+        false
     }
 
     /// Returns a stock gremlinpython traversal source. Its traversals run in this process. Needs the extra `gremlin`.

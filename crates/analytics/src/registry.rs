@@ -146,7 +146,7 @@ pub const ALGORITHMS: &[About] = &[
             OptionAbout {
                 name: "start",
                 kind: OptionKind::VertexWeights,
-                default: Some("as walks begin"),
+                default: Some("all vertices alike"),
                 what: "the ranks of the first iteration, in proportion: ids with weights",
             },
             OptionAbout {

@@ -2,9 +2,11 @@
 //!
 //! The rank of a vertex is what reaches it: (1 − d)/V + d·Σ rank(u)·share(u → v), where a vertex gives each of its outgoing edges
 //! the same share, or one by weight. Vertices without outgoing edges give all vertices the same, as LDBC Graphalytics defines it.
-//! Ranks sum to 1. Personalised, they give it to the preferred vertices instead, which also replace 1/V.
+//! Ranks sum to 1. Personalised, they give it to the preferred vertices instead, which also replace 1/V there.
 //!
 //! O(E) for each iteration. Each vertex sums over its incoming edges, so there are no locks, and sums do not depend on threads.
+
+use std::borrow::Cow;
 
 use mangrove_graph::{Value, VertexId};
 use rayon::prelude::*;
@@ -22,7 +24,7 @@ pub struct PageRank {
     pub until: Until,
     /// Vertices that are preferred, with their weights; none means all the same.
     pub preferred: Vec<(VertexId, f64)>,
-    /// The ranks to begin with, in proportion; none means as preferred.
+    /// The ranks to begin with, in proportion; none means all the same.
     pub started: Vec<(VertexId, f64)>,
     /// Where walks go on that are at a vertex without edges, in proportion; none means as preferred.
     pub dangling: Vec<(VertexId, f64)>,
@@ -43,7 +45,8 @@ impl Algorithm for PageRank {
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let (iterations_max, enough) = self.bounds()?;
-        let mut ranks = Ranks::new(graph, self.damping, self.anew(graph)?, self.start(graph)?)?;
+        let edges = edges(graph);
+        let mut ranks = Ranks::new(graph, &edges, self.damping, self.anew(graph)?, self.start(graph)?)?;
         run.begin("iterations", iterations_max);
         let (mut iterations, mut change) = (0, f64::INFINITY);
         while iterations < iterations_max && change >= enough {
@@ -56,10 +59,11 @@ impl Algorithm for PageRank {
 
     fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
         let (iterations_max, enough) = self.bounds()?;
-        let out_degrees = divisors(graph)?;
+        let edges = edges(graph);
+        let out_degrees = divisors(graph, &edges)?;
         let (anew, start) = (self.anew(graph)?, self.start(graph)?);
         let program = Program { damping: self.damping, anew: &anew, start: &start, iterations_max, enough };
-        let ran = engine::run(&program, graph.incoming(), &out_degrees, placement, &InMemory, run)?;
+        let ran = engine::run(&program, &edges, &out_degrees, placement, &InMemory, run)?;
         let ranks: Vec<f64> = ran.values.iter().zip(&out_degrees).map(|(given, out)| rank(*given, *out)).collect();
         let summary = self.summary(ran.steps, ran.totals[1] < enough);
         Ok(Some(Outcome::of_program(Values::Reals(ranks), summary, ran.steps, ran.sent)))
@@ -102,7 +106,7 @@ impl PageRank {
 
     /// The ranks to begin with; nothing if they are all the same.
     fn start(&self, graph: &Projection) -> Result<Vec<f64>> {
-        shares(graph, if self.started.is_empty() { &self.preferred } else { &self.started }, "first rank")
+        shares(graph, &self.started, "first rank")
     }
 }
 
@@ -150,12 +154,17 @@ impl Anew {
     }
 }
 
+/// The edges that ranks follow. A loop of an undirected graph is one way back, as NetworkX has it.
+fn edges(graph: &Projection) -> Cow<'_, Adjacent> {
+    if graph.is_directed() { Cow::Borrowed(graph.incoming()) } else { graph.incoming().with_loops_once() }
+}
+
 /// By what a rank is divided before it follows an edge: the number of outgoing edges, or the sum of their weights.
-fn divisors(graph: &Projection) -> Result<Vec<f64>> {
-    match graph.incoming().weights().iter().any(|weight| *weight < 0.0 || weight.is_infinite()) {
+fn divisors(graph: &Projection, edges: &Adjacent) -> Result<Vec<f64>> {
+    match edges.weights().iter().any(|weight| *weight < 0.0 || weight.is_infinite()) {
         true => Err(AnalyticsError::invalid("PageRank needs weights that are finite and not negative")),
         false => {
-            let sums = graph.out_degrees();
+            let sums = graph.out_degrees_in(edges);
             let is_odd = |sum: &f64| *sum != 0.0 && !(sum.is_normal() && (1.0 / sum).is_finite());
             match sums.iter().any(is_odd) {
                 true => {
@@ -179,9 +188,9 @@ struct Ranks<'g> {
 }
 
 impl<'g> Ranks<'g> {
-    fn new(graph: &'g Projection, damping: f64, anew: Anew, start: Vec<f64>) -> Result<Self> {
-        let (vertices, incoming) = (graph.vertices(), graph.incoming());
-        let divisors = divisors(graph)?;
+    fn new(graph: &Projection, incoming: &'g Adjacent, damping: f64, anew: Anew, start: Vec<f64>) -> Result<Self> {
+        let vertices = graph.vertices();
+        let divisors = divisors(graph, incoming)?;
         let current = match start.is_empty() {
             true => vec![1.0 / vertices.max(1) as f64; vertices],
             false => start,

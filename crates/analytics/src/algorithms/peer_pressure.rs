@@ -1,8 +1,8 @@
 //! Clusters by peer pressure, as TinkerPop's `PeerPressureVertexProgram` defines them.
 //!
 //! Each vertex begins in a cluster of its own. In each iteration, all vertices at once vote along their outgoing edges for the
-//! clusters they are in, and each joins the one with the most votes, its own among them; of several, the one with the least id. A
-//! vertex that gets no votes is its own cluster. O(E·log degree) for each iteration.
+//! clusters they are in, and each joins the one with the most votes, its own among them; of several, the one that comes first in a given
+//! order. A vertex that gets no votes is its own cluster. O(E·log degree) for each iteration.
 
 use mangrove_graph::{Value, VertexId};
 use rayon::prelude::*;
@@ -18,11 +18,13 @@ pub struct PeerPressure {
     pub iterations: u64,
     /// How strong the vote of each vertex is; those not named have none. An empty list gives each the same.
     pub votes: Vec<(VertexId, f64)>,
+    /// The place of each vertex, by its number, in the order that decides between clusters with as many votes.
+    pub order: Vec<u32>,
 }
 
 impl Algorithm for PeerPressure {
     fn needs(&self) -> Needs {
-        Needs { incoming: true, outgoing: false, id_order: true }
+        Needs { incoming: true, ..Needs::default() }
     }
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
@@ -35,7 +37,7 @@ impl Algorithm for PeerPressure {
             let parts: Vec<Vec<u32>> = chunks
                 .par_iter()
                 .map_init(Vec::new, |votes, chunk| {
-                    chunk.clone().map(|vertex| elected(graph, &clusters, &strengths, vertex, votes)).collect()
+                    chunk.clone().map(|vertex| self.elected(graph, &clusters, &strengths, vertex, votes)).collect()
                 })
                 .collect();
             let next = parts.concat();
@@ -69,20 +71,28 @@ impl PeerPressure {
         }
         Ok(strengths)
     }
-}
 
-/// The cluster with the most votes at a vertex. `votes` is room to count them.
-fn elected(graph: &Projection, clusters: &[u32], strengths: &[f64], vertex: usize, votes: &mut Vec<(u32, f64)>) -> u32 {
-    votes.clear();
-    votes.push((clusters[vertex], strengths[vertex]));
-    votes.extend(graph.incoming().of(vertex).iter().map(|other| (clusters[*other as usize], strengths[*other as usize])));
-    votes.sort_by_key(|(cluster, _)| graph.id_order()[*cluster as usize]);
-    let (mut best, mut most) = (vertex as u32, 0.0);
-    for same in votes.chunk_by(|a, b| a.0 == b.0) {
-        let sum: f64 = same.iter().map(|(_, strength)| strength).sum();
-        if sum > most {
-            (best, most) = (same[0].0, sum);
+    /// The cluster with the most votes at a vertex. `votes` is room to count them.
+    fn elected(
+        &self,
+        graph: &Projection,
+        clusters: &[u32],
+        strengths: &[f64],
+        vertex: usize,
+        votes: &mut Vec<(u32, f64)>,
+    ) -> u32 {
+        votes.clear();
+        votes.push((clusters[vertex], strengths[vertex]));
+        let others = graph.incoming().of(vertex).iter();
+        votes.extend(others.map(|other| (clusters[*other as usize], strengths[*other as usize])));
+        votes.sort_by_key(|(cluster, _)| self.order[*cluster as usize]);
+        let (mut best, mut most) = (vertex as u32, 0.0);
+        for same in votes.chunk_by(|a, b| a.0 == b.0) {
+            let sum: f64 = same.iter().map(|(_, strength)| strength).sum();
+            if sum > most {
+                (best, most) = (same[0].0, sum);
+            }
         }
+        best
     }
-    best
 }

@@ -44,7 +44,7 @@ pub fn divide<'e>(
     run: &Run,
 ) -> Result<Vec<Partition<'e>>> {
     let vertices = edges.vertices();
-    let owners: Vec<u32> = (0..vertices as u32).into_par_iter().map(|vertex| placement.owner(vertex, vertices)).collect();
+    let owners: Vec<u32> = (0..vertices as u32).into_par_iter().map(|vertex| placement.owner(vertex)).collect();
     let mut numbers: Vec<Vec<u32>> = vec![Vec::new(); placement.partitions() as usize];
     let mut places = vec![0u32; vertices];
     for (vertex, owner) in owners.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! The other ends of the edges of each vertex.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,6 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use mangrove_graph::{
     Adjacency, Direction, EdgeRef, Elements, GraphError, GraphView, Hop, KeyId, Numbering, PropertyColumn, Value, Wants,
 };
+
+use rayon::prelude::*;
 
 use super::{Reading, Selection};
 use crate::error::{AnalyticsError, Result};
@@ -213,6 +216,26 @@ impl Adjacent {
             all.starts.push(all.others.len() as u64);
         }
         Ok(all)
+    }
+
+    /// The lists with every second loop of a vertex left out: those of an undirected graph hold each of them twice. O(V·log degree), if there
+    /// are none.
+    pub fn with_loops_once(&self) -> Cow<'_, Self> {
+        let has_loop = |vertex: usize| self.of(vertex).binary_search(&(vertex as u32)).is_ok();
+        if !(0..self.vertices()).into_par_iter().any(has_loop) {
+            return Cow::Borrowed(self);
+        }
+        let mut all = Self::empty();
+        for vertex in 0..self.vertices() {
+            let mut is_second = true;
+            let kept = self.weighted(vertex).filter(|(other, _)| {
+                let is_loop = *other as usize == vertex;
+                is_second ^= is_loop;
+                !is_loop || !is_second
+            });
+            all.push(kept, !self.weights.is_empty());
+        }
+        Cow::Owned(all)
     }
 
     fn range(&self, vertex: usize) -> Range<usize> {

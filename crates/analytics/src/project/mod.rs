@@ -174,11 +174,8 @@ impl Projection {
             let incoming = Adjacent::of_pairs(count, pairs.clone(), given);
             (Arc::new(incoming), Arc::new(Adjacent::of_pairs(count, pairs.map(turn), given)))
         } else {
-            // A loop stands in one list only, so it is there once.
-            let is_other = |(source, target): &(u32, u32)| source != target;
-            let weights_of_others = pairs.clone().zip(given).filter(|(pair, _)| is_other(pair)).map(|(_, weight)| *weight);
-            let given: Vec<f64> = given.iter().copied().chain(weights_of_others).collect();
-            let both = pairs.clone().chain(pairs.filter(is_other).map(turn));
+            let given: Vec<f64> = given.iter().chain(given).copied().collect();
+            let both = pairs.clone().chain(pairs.map(turn));
             let around = Arc::new(Adjacent::of_pairs(count, both, &given));
             (around.clone(), around)
         };
@@ -242,7 +239,11 @@ impl Projection {
 
     /// For each vertex, the number of its outgoing edges, or the sum of their weights. It is counted from the incoming ones. O(E).
     pub fn out_degrees(&self) -> Vec<f64> {
-        let incoming = self.incoming();
+        self.out_degrees_in(self.incoming())
+    }
+
+    /// The same for other lists of incoming edges of these vertices.
+    pub fn out_degrees_in(&self, incoming: &Adjacent) -> Vec<f64> {
         let mut degrees = vec![0.0; self.vertices()];
         if !self.is_directed && !self.has_weights {
             degrees.iter_mut().enumerate().for_each(|(vertex, degree)| *degree = incoming.degree(vertex) as f64);

@@ -6,6 +6,7 @@ use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, LargeListArray, Rec
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, Field, Schema as ArrowSchema};
 use mangrove_analytics::{NONE, Values};
+use mangrove_graph::column::array_of;
 use mangrove_graph::{Elements, GraphError, GraphView, Numbering, PropertyColumn, Value, record};
 
 use super::{AnalyzeError, BATCH, Result};
@@ -28,10 +29,16 @@ pub fn ids(view: &dyn GraphView, numbering: &Numbering) -> Result<Ids> {
         first = end;
     }
     let (field, array) = arrow::column("id", &columns).map_err(invalid)?;
-    let is_mixed = !columns.iter().all(|column| match column {
+    // A batch of one comes as a cell, whatever its type.
+    let fits = |column: &PropertyColumn| match column {
         PropertyColumn::Typed(typed) => typed.data_type() == array.data_type(),
-        _ => false,
-    });
+        PropertyColumn::Cells(cells) => {
+            let values: Vec<Option<&Value>> = cells.iter().map(|cell| cell.values().next()).collect();
+            array_of(&values).is_some_and(|typed| typed.data_type() == array.data_type())
+        }
+        PropertyColumn::Absent(_) => false,
+    };
+    let is_mixed = !columns.iter().all(fits);
     let value = |column: &PropertyColumn, row: usize| column.cell(row).values().next().cloned().unwrap_or(Value::Null);
     let values = || columns.iter().flat_map(|column| (0..column.len()).map(move |row| value(column, row))).collect();
     Ok(Ids { field, array, mixed: is_mixed.then(values) })

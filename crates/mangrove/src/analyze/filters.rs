@@ -14,15 +14,20 @@ use super::{AnalyzeError, Result};
 fn filters(view: &dyn GraphView, kind: ElementKind, option: &str, text: &str) -> Result<Vec<Filter>> {
     let start = if kind == ElementKind::Vertex { "V" } else { "E" };
     let refused = |why: &str| AnalyzeError::Invalid(format!("`{option}` is {text:?}; {why}"));
+    const TAKES: &str = "it takes has(key, value) or has(key, predicate), one after the other";
     let plan = Query::parse(&format!("g.{start}().{text}"))
         .and_then(|query| query.plan(view, &Parameters::new(), &QueryOptions::default()))
-        .map_err(|error| refused(&error.message))?;
+        .map_err(|error| refused(&format!("{}; {TAKES}", error.message)))?;
     let tests = match &plan.traversal.steps[..] {
         [node] => match &node.step {
-            Step::Scan { kind: of, ids: None, labels: None, also, filters } if *of == kind && also.is_empty() => filters,
-            _ => return Err(refused("it may only test properties, as in has('age', gt(30))")),
+            Step::Scan { kind: of, ids: None, labels: None, also, filters }
+                if *of == kind && also.is_empty() && !filters.is_empty() =>
+            {
+                filters
+            }
+            _ => return Err(refused(TAKES)),
         },
-        _ => return Err(refused("it may only test properties, as in has('age', gt(30))")),
+        _ => return Err(refused(TAKES)),
     };
     let schema = view.schema();
     let filter = |(key, predicate): &(std::sync::Arc<str>, Predicate)| {

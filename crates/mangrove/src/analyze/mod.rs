@@ -216,6 +216,9 @@ impl Database {
 
     /// Writes the values of vertices to a property.
     fn write_values(&self, values: Column<'_>, numbering: &Numbering, key: &str, limits: &ReadContext) -> Result<()> {
+        if numbering.count() == 0 {
+            return Ok(());
+        }
         let timeout = limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let patience = Patience { timeout, cancelled: &|| limits.cancel.is_cancelled() };
         let mut transaction = self.backend().begin(Writer::this_thread(), patience)?;

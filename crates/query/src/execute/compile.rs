@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::execute::data::maps::ARRAY_MIN;
 use crate::execute::modulators::by::ByOp;
 use crate::execute::ops::barrier::{BulkOp, GatherOp, OrderLocal, OrderOp, SackBarrierOp};
-use crate::execute::ops::between::BetweenOp;
+use crate::execute::ops::between::{BetweenOp, Wanted};
 use crate::execute::ops::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
 use crate::execute::ops::call::{CallOp, ParametersOp};
 use crate::execute::ops::closing::ClosingOp;
@@ -377,7 +377,7 @@ fn compile_repeat(repeat: &Repeat, place: ChainRole<'_>) -> Result<Box<dyn Op>> 
     match (&repeat.goal, repeat.body.steps.first().map(|node| &node.step)) {
         (Some(goal), Some(Step::Hop { direction, labels, filter, .. })) => {
             let edges = HopEdges { direction: *direction, followed: Followed::new(labels.clone(), filter.clone()) };
-            Ok(Box::new(BetweenOp::new(rounds, child(&goal.targets)?, edges, goal.nearest_only)))
+            Ok(Box::new(BetweenOp::new(rounds, child(&goal.targets)?, edges, Wanted::of(goal, repeat.until_first))))
         }
         _ => Ok(Box::new(rounds)),
     }
@@ -405,7 +405,14 @@ fn turned(edges: &Traversal) -> Option<Traversal> {
     let (first, others) = turned.steps.split_first_mut()?;
     let Step::Hop { direction, to_edges: true, limit: None, latest: None, .. } = &mut first.step else { return None };
     *direction = direction.reverse();
-    others.iter().all(|node| node.step.is_filter()).then_some(turned)
+    // Where it came from is the other end then, and it is no longer the same question.
+    let looks_back = |node: &StepNode| node.step.facts().reads.any_of(PATHS);
+    let is_about_the_edge = |node: &StepNode| {
+        let mut asks = node.step.is_filter();
+        node.step.for_each_child(&mut |child| asks &= !child.any(&looks_back));
+        asks
+    };
+    others.iter().all(is_about_the_edge).then_some(turned)
 }
 
 fn compile_patterns(patterns: &[Pattern]) -> Result<Vec<PatternOp>> {

@@ -19,15 +19,15 @@ fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>
     for at in 0..traversal.steps.len() {
         let (before, after) = traversal.steps.split_at_mut(at + 1);
         match &mut before[at].step {
-            Step::ShortestPath(asked) => asked.named = asked.target.as_ref().and_then(all_that_pass),
+            Step::ShortestPath(asked) => asked.named = asked.target.as_ref().and_then(|target| named(target, cx)),
             Step::Repeat(repeat) if place == ChainPosition::Top && !cx.has_sack => {
                 let nearest_only = takes_one(after);
                 if is_search(repeat, nearest_only)
                     && let Some(Until::Child(until)) = &repeat.until
-                    && let Some(targets) = all_that_pass(until)
-                    && targets.steps.iter().all(|node| finds_at_once(&node.step, cx.catalog))
+                    && let Some(targets) = named(until, cx)
                 {
-                    repeat.goal = Some(Goal { targets, nearest_only });
+                    let is_simple = repeat.body.steps.iter().any(|node| matches!(node.step, Step::PathFilter { .. }));
+                    repeat.goal = Some(Goal { targets, nearest_only, is_simple });
                 }
             }
             _ => {}
@@ -35,18 +35,23 @@ fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>
     }
 }
 
-/// A traversal that finds all vertices that pass some filters.
-fn all_that_pass(filters: &Traversal) -> Option<Traversal> {
+/// A traversal that finds all vertices that pass some filters, if it looks at no others.
+fn named(filters: &Traversal, cx: &RuleContext<'_>) -> Option<Traversal> {
     let is_test = |node: &StepNode| matches!(node.step, Step::Has(_)) && node.labels.is_empty();
     if filters.steps.is_empty() || !filters.steps.iter().all(is_test) {
         return None;
     }
-    Some(scan_filters::scan_of(ElementKind::Vertex, &filters.steps))
+    let scan = scan_filters::scan_of(ElementKind::Vertex, &filters.steps);
+    let first = scan.steps.first().is_some_and(|node| finds_at_once(&node.step, cx.catalog));
+    first.then_some(scan)
 }
 
 /// Whether the steps use the first traverser only.
 fn takes_one(after: &[StepNode]) -> bool {
     let passes = |node: &&StepNode| {
+        if let Step::Path { by, from: None, to: None } = &node.step {
+            return by.is_empty();
+        }
         let facts = node.step.facts();
         facts.flow == Flow::Each && facts.rows == Rows::Same && facts.writes == Writes::NOTHING && !node.step.has_children()
     };

@@ -274,6 +274,8 @@ pub struct Goal {
     pub targets: Traversal,
     /// Only the first traverser is used.
     pub nearest_only: bool,
+    /// No way meets itself.
+    pub is_simple: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -39,7 +39,12 @@ pub(super) fn option(resolver: &Resolver<'_>, call: &Call, key: Option<&str>, as
     let has_times = asked.program != VertexProgramName::ConnectedComponent;
     let value = call.args.get(1).ok_or_else(|| arity(call, &format!("an option of {step}() and its value")));
     match key {
-        Some("propertyName") => asked.property = resolver.name(value?)?,
+        Some("propertyName") => {
+            asked.property = resolver.name(value?)?;
+            if asked.property.is_empty() {
+                return Err(QueryError::step("a property has a name").at(call.span));
+            }
+        }
         Some("times") if has_times => asked.times = resolver.count(value?)?,
         Some("edges") => follow(&resolver.child(value?)?, asked).map_err(|error| error.at(call.span))?,
         _ => {

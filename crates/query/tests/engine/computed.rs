@@ -2,6 +2,8 @@
 
 use mangrove_query::{QueryErrorKind, QueryOptions};
 
+use mangrove_graph::{ElementKind, GraphWrite, NewEdge};
+
 use super::{Oracle, error, one, run};
 
 const RANKED: &str = "g.V().pageRank().with(PageRank.propertyName, 'rank')";
@@ -85,6 +87,23 @@ fn peers_agree_on_clusters() {
     assert_eq!(one(graph, &format!("{clusters}.with(PeerPressure.times, 0).values('c').dedup().count()")).to_string(), "6");
 }
 
+/// As TinkerPop does, ties are decided by the texts of ids.
+#[test]
+fn ties_between_clusters_are_decided_by_text() {
+    let mut graph = Oracle::new(mangrove_graph::IdSpace::Graph);
+    let (label, knows) =
+        (graph.ensure_label(ElementKind::Vertex, "v").unwrap(), graph.ensure_label(ElementKind::Edge, "e").unwrap());
+    let mut vertices = Vec::new();
+    graph.add_vertices(label, &[Some(9.into()), Some(10.into()), Some(20.into()), Some("9".into())], &mut vertices).unwrap();
+    let edge = |source: usize| NewEdge { source: vertices[source], target: vertices[2], id: None, time: None };
+    graph.add_edges(knows, &[edge(0), edge(1)], &mut Vec::new()).unwrap();
+    let all = "g.V().peerPressure().with(PeerPressure.propertyName, 'c').with(PeerPressure.times, 1).hasId(20).values('c')";
+    assert_eq!(texts(&graph, all), ["10"]);
+    // The number 9 and the text 9 are in different components.
+    let parts = "g.V().connectedComponent().with(ConnectedComponent.propertyName, 'c').values('c').dedup().order()";
+    assert_eq!(texts(&graph, parts), ["10", "9"]);
+}
+
 #[test]
 fn a_component_is_named_by_its_first_id_as_text() {
     let graph = &Oracle::modern();
@@ -114,6 +133,7 @@ fn what_a_step_cannot_compute_is_refused() {
         ("g.V().pageRank().with('depth', 3)", "pageRank() has the options edges, propertyName and times"),
         ("g.V().connectedComponent().with(PageRank.times, 3)", "has the options edges and propertyName"),
         ("g.V().pageRank(1.5)", "needs a share from 0 to 1, not 1.5"),
+        ("g.V().pageRank().with(PageRank.propertyName, '')", "a property has a name"),
         ("g.E().pageRank()", "pageRank works on a vertex"),
     ] {
         let refused = error(graph, text, &QueryOptions::default());

@@ -78,6 +78,9 @@ fn shortest_paths_are_the_same_from_both_ends() {
                 ".with(ShortestPath.edges, Direction.OUT)",
                 ".with(ShortestPath.edges, __.inE().has('length', lt(1.0)))",
                 ".with(ShortestPath.maxDistance, 2)",
+                ".with(ShortestPath.maxDistance, 2.5)",
+                ".with(ShortestPath.edges, __.bothE().where(__.otherV().has('v')))",
+                ".with(ShortestPath.edges, __.bothE().where(__.inV().hasId(gt(3))))",
                 ".with(ShortestPath.distance, 'length')",
                 ".with(ShortestPath.distance, 'length').with(ShortestPath.edges, __.outE('knows')).with(ShortestPath.includeEdges)",
                 ".with(ShortestPath.distance, 'length').with(ShortestPath.maxDistance, 0.45)",
@@ -120,6 +123,10 @@ fn the_repeat_itself_runs_where_both_ends_would_not_do() {
         // From several vertices, each is visited once in all.
         "g.V(0, 1, 2, 3).repeat(out().dedup()).until(hasId(9)).path()",
         // A way back to where it began.
+        "g.V(0).repeat(out()).until(hasId(0)).limit(1).path()",
+        "g.V(0).repeat(both().simplePath()).until(hasId(0, 2)).limit(1).path()",
+        "g.V(3).repeat(both()).until(hasId(3)).limit(1).count()",
+        "g.V(0).until(hasId(0, 2)).repeat(both()).limit(1).path()",
         "g.V(0).repeat(both().dedup()).until(hasId(0)).path()",
         "g.V(0).until(hasId(0)).repeat(both().dedup()).path()",
         // A path must not meet what it has visited before.
@@ -130,12 +137,42 @@ fn the_repeat_itself_runs_where_both_ends_would_not_do() {
         "g.V(0).repeat(both().dedup()).until(hasId(2)).emit().count()",
         "g.V(0).repeat(both().dedup()).until(hasId(1, 2, 3, 4)).count()",
         "g.V(0).repeat(both().dedup()).until(has('name', 'x')).count()",
+        "g.V(0).repeat(both().dedup()).until(hasId(2)).path().limit(1)",
         "g.V(0).repeat(outE().inV().dedup()).until(hasId(2)).id()",
         "g.V(0).repeat(outE().has('length', lt(1.0)).inV().dedup()).until(hasId(2)).id()",
         "g.V(0).where(repeat(both().dedup()).until(hasId(2))).id()",
     ] {
         let [with, without] = both(&graph, text);
         assert_eq!(with, without, "{text}");
+    }
+}
+
+/// Rounding must not decide whether a path is short enough, nor may lengths beyond all numbers make one.
+#[test]
+fn lengths_are_added_up_from_the_source() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let (label, knows) =
+        (graph.ensure_label(ElementKind::Vertex, "v").unwrap(), graph.ensure_label(ElementKind::Edge, "knows").unwrap());
+    let length = graph.ensure_key("length").unwrap();
+    let mut vertices: Vec<VertexId> = Vec::new();
+    graph.add_vertices(label, &(0..20).map(|id| Some(id.into())).collect::<Vec<_>>(), &mut vertices).unwrap();
+    let mut add = |source: usize, target: usize, of: f64| {
+        let edge = NewEdge { source: vertices[source], target: vertices[target], id: None, time: None };
+        let mut added = Vec::new();
+        graph.add_edges(knows, &[edge], &mut added).unwrap();
+        graph.set_cell(ElementId::Edge(added[0]), length, mangrove_graph::Cell::One(of.into())).unwrap();
+    };
+    [(0, 1, 0.3), (1, 2, 0.0), (2, 3, 0.2), (3, 4, 0.1)].into_iter().for_each(|(a, b, of)| add(a, b, of));
+    (5..11).for_each(|leaf| add(0, leaf, 0.55));
+    [(11, 12, f64::INFINITY), (13, 14, 1e308), (14, 15, 1e308)].into_iter().for_each(|(a, b, of)| add(a, b, of));
+    for (from, to, most, paths) in
+        [(0, 4, 0.6, 1), (0, 4, 0.59, 0), (11, 12, 1e9, 0), (13, 15, f64::MAX, 0), (13, 14, 1e308, 1)]
+    {
+        let text = format!(
+            "g.V({from}).shortestPath().with(ShortestPath.edges, Direction.OUT).with(ShortestPath.distance, 'length')
+             .with(ShortestPath.maxDistance, {most:?}).with(ShortestPath.target, hasId({to}))"
+        );
+        assert_eq!(both(&graph, &text).map(|found| found.len()), [paths; 2], "{text}");
     }
 }
 

@@ -1,11 +1,11 @@
 //! `repeat(out()).until(hasId(x)).limit(1)`: a shortest way between two vertices, searched from both ends.
 //!
-//! It gives what the rounds of the `repeat` would give first. If more than one traverser comes, or if it stands on a target, the
-//! `repeat` itself runs.
+//! It gives what the rounds of the `repeat` would give first. If more than one traverser comes, or if the targets are many, the `repeat`
+//! itself runs.
 
 use std::collections::VecDeque;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{Value, VertexId};
 
 use crate::error::Result;
@@ -14,8 +14,9 @@ use crate::execute::data::items::Items;
 use crate::execute::data::path;
 use crate::execute::ops::ends::{Follow, HopEdges, Ways, ways};
 use crate::execute::ops::repeat::RepeatOp;
-use crate::execute::run::chain::{Child, Input, Op, reduced};
+use crate::execute::run::chain::{Child, Input, Once, Op, reduced};
 use crate::execute::run::context::Context;
+use crate::plan::Goal;
 use crate::plan::paths::PathMode;
 
 /// More targets than this are looked for by the `repeat` itself.
@@ -26,11 +27,26 @@ pub struct BetweenOp {
     /// Gives all vertices that end the search.
     targets: Child,
     edges: HopEdges,
-    /// A way to the nearest target is enough; otherwise there must be one target only.
-    nearest_only: bool,
+    wanted: Wanted,
     begun: bool,
     /// Input that the `repeat` is still to see.
     pending: VecDeque<Batch>,
+}
+
+/// What the `repeat` is to find.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// A way to the nearest target is enough; otherwise there must be one target only.
+    nearest_only: bool,
+    is_simple: bool,
+    /// A traverser that stands on a target is there already.
+    may_stay: bool,
+}
+
+impl Wanted {
+    pub fn of(goal: &Goal, until_first: bool) -> Self {
+        Self { nearest_only: goal.nearest_only, is_simple: goal.is_simple, may_stay: until_first }
+    }
 }
 
 /// What was pulled before, and then further input.
@@ -71,8 +87,8 @@ impl Op for BetweenOp {
 }
 
 impl BetweenOp {
-    pub fn new(ordinary: RepeatOp, targets: Child, edges: HopEdges, nearest_only: bool) -> Self {
-        Self { ordinary, targets, edges, nearest_only, begun: false, pending: VecDeque::new() }
+    pub fn new(ordinary: RepeatOp, targets: Child, edges: HopEdges, wanted: Wanted) -> Self {
+        Self { ordinary, targets, edges, wanted, begun: false, pending: VecDeque::new() }
     }
 
     /// The only traverser, and the vertex that it stands on. Otherwise what came is pending.
@@ -92,31 +108,75 @@ impl BetweenOp {
         Ok(None)
     }
 
+    /// All targets; `None` if they are too many.
+    fn targets(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Vec<VertexId>>> {
+        let most = if self.wanted.nearest_only { TARGETS_MAX } else { 1 };
+        let mut start = Once::new(reduced(vec![Value::Null], cx.mode(), None));
+        let mut targets = Vec::new();
+        self.targets.begin(1);
+        while let Some(found) = self.targets.pull(cx, &mut start)? {
+            let Some(found) = found.vertices() else { return Ok(None) };
+            targets.extend(found);
+            if targets.len() > most {
+                return Ok(None);
+            }
+        }
+        Ok(Some(targets))
+    }
+
     /// What the search gives; the outer `None` means that the `repeat` itself has to run.
     fn between(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, source: VertexId) -> Result<Option<Option<Batch>>> {
-        let found = self.targets.run(cx, reduced(vec![Value::Null], cx.mode(), None), 1)?;
-        let Some(targets) = found.vertices().or(found.is_empty().then_some(&[])) else { return Ok(None) };
-        let most = if self.nearest_only { TARGETS_MAX } else { 1 };
-        if targets.len() > most || targets.contains(&source) {
-            return Ok(None);
+        let Some(mut targets) = self.targets(cx)? else { return Ok(None) };
+        let stands_on_one = targets.contains(&source);
+        if stands_on_one && self.wanted.may_stay {
+            return Ok(Some(Some(batch.clone())));
         }
-        let Some(ways) = ways(cx, source, targets, &mut self.edges, f64::INFINITY)? else { return Ok(Some(None)) };
-        let way = match &ways.ends[..] {
-            [end] if cx.mode() != PathMode::Full => vec![*end],
-            _ => self.first_way(cx, source, &ways)?,
+        if stands_on_one && self.wanted.is_simple {
+            targets.retain(|target| *target != source);
+        }
+        let way = match targets.contains(&source) {
+            true => self.way_round(cx, source, &targets)?,
+            false => self.way(cx, &[source], &targets)?.map(|mut way| way.split_off(1)),
         };
         let mode = cx.mode();
         let moved = |batch: Batch, vertex| batch.moved_in_place(Items::Vertices(vec![vertex]), mode);
-        Ok(Some(Some(way.into_iter().fold(batch.clone(), moved))))
+        Ok(Some(way.map(|way| way.into_iter().fold(batch.clone(), moved))))
+    }
+
+    /// The way that rounds would find first from a target to one, over an edge at least.
+    fn way_round(
+        &mut self,
+        cx: &mut Context<'_, '_>,
+        source: VertexId,
+        targets: &[VertexId],
+    ) -> Result<Option<Vec<VertexId>>> {
+        let mut next: Vec<VertexId> = self.edges.follow(cx, &[source], false)?.into_iter().map(|lead| lead.other).collect();
+        if let Some(target) = next.iter().find(|next| targets.contains(next)) {
+            return Ok(Some(vec![*target]));
+        }
+        let mut seen = HashSet::new();
+        next.retain(|vertex| seen.insert(*vertex));
+        self.way(cx, &next, targets)
+    }
+
+    /// The way that rounds would find first from some vertices, in this order, to a target. It begins with one of them. If nobody sees
+    /// paths, it may lack what is between.
+    fn way(&mut self, cx: &mut Context<'_, '_>, from: &[VertexId], targets: &[VertexId]) -> Result<Option<Vec<VertexId>>> {
+        let Some(ways) = ways(cx, from, targets, &mut self.edges, f64::INFINITY)? else { return Ok(None) };
+        match &ways.ends[..] {
+            [end] if cx.mode() != PathMode::Full => Ok(Some(vec![from[0], *end])),
+            _ => self.first_way(cx, from, &ways).map(Some),
+        }
     }
 
     /// The way that rounds would find first: at each vertex, the first edge that leads on a shortest way.
-    fn first_way(&mut self, cx: &mut Context<'_, '_>, source: VertexId, ways: &Ways) -> Result<Vec<VertexId>> {
+    fn first_way(&mut self, cx: &mut Context<'_, '_>, from: &[VertexId], ways: &Ways) -> Result<Vec<VertexId>> {
         let mut after: HashMap<VertexId, Vec<VertexId>> = HashMap::new();
         for (vertex, before) in &ways.before {
             before.iter().for_each(|(before, _)| after.entry(*before).or_default().push(*vertex));
         }
-        let (mut way, mut at) = (Vec::new(), source);
+        let Some(first) = from.iter().find(|vertex| after.contains_key(*vertex)) else { return Ok(Vec::new()) };
+        let (mut way, mut at) = (vec![*first], *first);
         while let Some(nexts) = after.get(&at) {
             let leads = self.edges.follow(cx, &[at], false)?;
             let Some(next) = leads.into_iter().map(|lead| lead.other).find(|other| nexts.contains(other)) else { break };

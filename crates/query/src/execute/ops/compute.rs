@@ -1,12 +1,14 @@
 //! `pageRank()`, `peerPressure()` and `connectedComponent()`: algorithms on the whole graph, whose values later steps read.
 
+use hashbrown::HashMap;
 use mangrove_analytics::algorithms::{PageRank, PeerPressure, Until, Wcc};
-use mangrove_analytics::{Algorithm, AnalyticsError, Outcome, Projection, Reading, Selection, Values, watched};
-use mangrove_graph::{Direction, ElementKind, Elements, Filter, Numbering, Value, VertexId};
+use mangrove_analytics::{Algorithm, AnalyticsError, Needs, Projection, Reading, Selection, Values, watched};
+use mangrove_graph::{Direction, ElementKind, Elements, Filter, Numbering, Value, VertexId, record};
 
 use crate::computed::{Numbered, VertexValues};
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::execute::data::batch::Batch;
+use crate::execute::data::bytes::value_bytes;
 use crate::execute::data::known::Known;
 use crate::execute::data::words::type_error;
 use crate::execute::ops::barrier::gather_all;
@@ -51,32 +53,34 @@ impl ComputeOp {
     fn values(&self, cx: &mut Context<'_, '_>, all: &Batch) -> Result<VertexValues> {
         let counts = self.traversers(all)?;
         let total: f64 = counts.iter().map(|(_, count)| count).sum();
-        let algorithm: Box<dyn Algorithm> = match self.asked.program {
-            VertexProgramName::PageRank { damping } => Box::new(PageRank {
-                damping,
-                until: Until::Tolerance(TOLERANCE / total.max(1.0), self.asked.times),
-                preferred: Vec::new(),
-                started: counts,
-                dangling: Vec::new(),
-            }),
-            VertexProgramName::PeerPressure => Box::new(PeerPressure { iterations: self.asked.times, votes: counts }),
-            VertexProgramName::ConnectedComponent => Box::new(Wcc),
-        };
-        let (Outcome { values, .. }, numbering) = self.run(cx, &*algorithm)?;
+        let graph = self.graph(cx)?;
+        let numbering = graph.numbering().clone();
         let of_vertex = size_of::<f64>() + size_of::<Value>();
         cx.keep((numbering.count() as usize).saturating_mul(of_vertex))?;
-        let values = match values {
-            Values::Reals(mut ranks) => {
+        let values = match self.asked.program {
+            VertexProgramName::PageRank { damping } => {
+                let until = Until::Tolerance(TOLERANCE / total.max(1.0), self.asked.times);
+                let (preferred, dangling) = Default::default();
+                let ranks = PageRank { damping, until, preferred, started: counts, dangling };
+                let Values::Reals(mut ranks) = self.run(cx, &ranks, &graph)? else { unreachable!("ranks are reals") };
                 if self.asked.counts_traversers {
                     ranks.iter_mut().for_each(|rank| *rank *= total);
                 }
                 Numbered::Reals(ranks)
             }
-            Values::Vertices(vertices) => {
-                let as_text = self.asked.program == VertexProgramName::ConnectedComponent;
-                if as_text { first_texts(cx, &numbering, vertices)? } else { ids_of(cx, &numbering, vertices)? }
+            VertexProgramName::PeerPressure => {
+                let ids = ids(cx, &numbering)?;
+                let order = places_as_texts(&ids);
+                let program = PeerPressure { iterations: self.asked.times, votes: counts, order };
+                let clusters = vertices(self.run(cx, &program, &graph)?);
+                let (places, named) = distinct(clusters);
+                Numbered::Few(places, named.into_iter().map(|vertex| ids[vertex as usize].clone()).collect())
             }
-            other => unreachable!("no step computes {other:?}"),
+            VertexProgramName::ConnectedComponent => {
+                let components = vertices(self.run(cx, &Wcc, &graph)?);
+                let (places, named) = distinct(components);
+                Numbered::Few(places.clone(), first_texts(&ids(cx, &numbering)?, &places, named.len()))
+            }
         };
         Ok(VertexValues { numbering, values })
     }
@@ -91,23 +95,24 @@ impl ComputeOp {
         Ok(if self.asked.counts_traversers { counts } else { Vec::new() })
     }
 
-    fn run(&self, cx: &mut Context<'_, '_>, algorithm: &dyn Algorithm) -> Result<(Outcome, Numbering)> {
+    /// The graph, with the edges of each vertex that others follow to it.
+    fn graph(&self, cx: &mut Context<'_, '_>) -> Result<Projection> {
         let selection = self.selection(cx);
-        let mut needs = algorithm.needs();
-        if self.asked.direction == Direction::In {
-            std::mem::swap(&mut needs.incoming, &mut needs.outgoing);
-        }
+        let is_turned = self.asked.direction == Direction::In;
+        let needs = Needs { incoming: !is_turned, outgoing: is_turned, id_order: false };
         let (threads, limits) = (cx.shared.threads(), cx.shared.limits());
         let bytes_max = cx.budget().bytes_max() as u64;
         let reading = Reading { threads, bytes_max, limits: &limits, show: &mut |_| () };
-        let mut graph = Projection::new(cx.view(), &selection, needs, reading).map_err(refused)?;
-        if self.asked.direction == Direction::In {
-            graph = graph.turned();
-        }
+        let graph = Projection::new(cx.view(), &selection, needs, reading).map_err(refused)?;
+        Ok(if is_turned { graph.turned() } else { graph })
+    }
+
+    fn run(&self, cx: &Context<'_, '_>, algorithm: &dyn Algorithm, graph: &Projection) -> Result<Values> {
+        let (threads, limits) = (cx.shared.threads(), cx.shared.limits());
         let bytes = graph.bytes().saturating_add(algorithm.bytes(graph.vertices() as u64, graph.entries()));
         cx.fits(usize::try_from(bytes).unwrap_or(usize::MAX))?;
-        let outcome = watched(threads, &limits, &mut |_| (), |run| algorithm.run(&graph, run)).map_err(refused)?;
-        Ok((outcome, graph.numbering().clone()))
+        let ran = watched(threads, &limits, &mut |_| (), |run| algorithm.run(graph, run));
+        Ok(ran.map_err(refused)?.values)
     }
 
     /// The edges that the algorithm follows.
@@ -133,45 +138,56 @@ fn refused(error: AnalyticsError) -> QueryError {
     }
 }
 
-/// The ids of some vertices, each once, and where the id of each is.
-fn ids_of(cx: &Context<'_, '_>, numbering: &Numbering, vertices: Vec<u32>) -> Result<Numbered> {
-    let mut named = vertices.clone();
-    named.sort_unstable();
-    named.dedup();
-    let mut ids = Vec::with_capacity(named.len());
-    for part in named.chunks(BATCH as usize) {
-        cx.check()?;
-        let part: Vec<VertexId> =
-            part.iter().flat_map(|number| numbering.slice(u64::from(*number)..u64::from(*number) + 1)).collect();
-        ids.extend(ids_as_values(cx, &part)?);
-    }
-    let place = |vertex: u32| named.binary_search(&vertex).unwrap_or_default() as u32;
-    Ok(Numbered::Few(vertices.into_iter().map(place).collect(), ids))
+fn vertices(values: Values) -> Vec<u32> {
+    let Values::Vertices(vertices) = values else { unreachable!("groups are named by vertices") };
+    vertices
 }
 
-/// For each component the id, as text, that comes first in the order of texts.
-fn first_texts(cx: &Context<'_, '_>, numbering: &Numbering, components: Vec<u32>) -> Result<Numbered> {
-    let mut named = components.clone();
+/// The vertices that name groups, each once, and the place of each vertex's among them.
+fn distinct(groups: Vec<u32>) -> (Vec<u32>, Vec<u32>) {
+    let mut named = groups.clone();
     named.sort_unstable();
     named.dedup();
-    let mut first: Vec<Option<String>> = vec![None; named.len()];
-    let place = |component: u32| named.binary_search(&component).unwrap_or_default();
+    let place = |group: u32| named.binary_search(&group).unwrap_or_default() as u32;
+    (groups.into_iter().map(place).collect(), named)
+}
+
+/// The ids of all vertices, as users see them.
+fn ids(cx: &mut Context<'_, '_>, numbering: &Numbering) -> Result<Vec<Value>> {
+    let mut all: Vec<Value> = Vec::with_capacity(numbering.count() as usize);
     for start in (0..numbering.count()).step_by(BATCH as usize) {
         cx.check()?;
-        let numbers = start..numbering.count().min(start + BATCH);
-        let ids = ids_as_values(cx, &numbering.slice(numbers.clone()))?;
-        for (number, id) in numbers.zip(ids) {
-            let (text, first) = (id.to_string(), &mut first[place(components[number as usize])]);
-            if first.as_ref().is_none_or(|first| text < *first) {
-                *first = Some(text);
-            }
-        }
+        let part = numbering.slice(start..numbering.count().min(start + BATCH));
+        let ids = record::ids(cx.view(), Elements::Vertices(&part))?;
+        all.extend((0..ids.len()).map(|at| ids.cell(at).values().next().cloned().unwrap_or_default()));
     }
-    let names = first.into_iter().map(|text| Value::from(text.unwrap_or_default())).collect();
-    Ok(Numbered::Few(components.into_iter().map(|component| place(component) as u32).collect(), names))
+    cx.fits(all.iter().map(value_bytes).sum())?;
+    Ok(all)
 }
 
-fn ids_as_values(cx: &Context<'_, '_>, vertices: &[VertexId]) -> Result<Vec<Value>> {
-    let ids = cx.view().external_ids(Elements::Vertices(vertices))?;
-    Ok((0..ids.len()).map(|at| ids.cell(at).values().next().cloned().unwrap_or_default()).collect())
+/// The place of each id in the order of their texts.
+fn places_as_texts(ids: &[Value]) -> Vec<u32> {
+    let mut texts: Vec<(String, u32)> = ids.iter().map(Value::to_string).zip(0..).collect();
+    texts.sort_unstable();
+    let mut places = vec![0; ids.len()];
+    texts.iter().zip(0..).for_each(|((_, number), place)| places[*number as usize] = place);
+    places
+}
+
+/// For each component the id, as text, that comes first. Ids of different types may have one text: then a count tells components apart.
+fn first_texts(ids: &[Value], components: &[u32], count: usize) -> Vec<Value> {
+    let mut first: Vec<Option<String>> = vec![None; count];
+    for (id, component) in ids.iter().zip(components) {
+        let (text, first) = (id.to_string(), &mut first[*component as usize]);
+        if first.as_ref().is_none_or(|first| text < *first) {
+            *first = Some(text);
+        }
+    }
+    let mut seen: HashMap<String, usize> = HashMap::with_capacity(count);
+    let named = first.into_iter().map(Option::unwrap_or_default).map(|text| {
+        let times = seen.entry(text.clone()).or_insert(0);
+        *times += 1;
+        Value::from(if *times > 1 { format!("{text} ({times})") } else { text })
+    });
+    named.collect()
 }

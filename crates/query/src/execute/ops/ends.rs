@@ -18,7 +18,7 @@ use crate::execute::run::context::Context;
 use crate::execute::run::memory::Held;
 
 /// Vertices whose edges are read between two checks for a stop.
-const FRONT_MAX: usize = 4096;
+pub const FRONT_MAX: usize = 4096;
 /// Sums of the same lengths in another order differ by less than this, as a share of them.
 const ROUNDING: f64 = 1e-9;
 
@@ -135,6 +135,11 @@ impl Dijkstra {
     }
 }
 
+/// Whether a way may have a length. One beyond all numbers is none.
+pub fn may_be(length: f64, most: f64) -> bool {
+    length <= most && length.is_finite()
+}
+
 /// The searches from both ends.
 struct Both<'e> {
     ahead: Dijkstra,
@@ -147,8 +152,8 @@ struct Both<'e> {
 }
 
 impl<'e> Both<'e> {
-    fn new(from: VertexId, to: &[VertexId], edges: &'e mut dyn Follow, most: f64) -> Self {
-        Self { ahead: Dijkstra::new(&[from]), back: Dijkstra::new(to), edges, most, best: f64::INFINITY }
+    fn new(from: &[VertexId], to: &[VertexId], edges: &'e mut dyn Follow, most: f64) -> Self {
+        Self { ahead: Dijkstra::new(from), back: Dijkstra::new(to), edges, most, best: f64::INFINITY }
     }
 
     /// The least distances of those that wait at both ends; `None` if nothing waits at one.
@@ -165,7 +170,7 @@ impl<'e> Both<'e> {
             cx.check()?;
             for lead in self.edges.follow(cx, part, is_back)? {
                 let new = distance + lead.length;
-                if new > self.most {
+                if !may_be(new, self.most) {
                     continue;
                 }
                 own.note(cx, part[lead.row as usize], &lead, new)?;
@@ -183,13 +188,15 @@ pub struct Ways {
     pub before: HashMap<VertexId, Before>,
     /// The targets that they lead to.
     pub ends: Vec<VertexId>,
+    /// For what the searches have held; most of it is gone.
+    pub held: Held,
 }
 
-/// The shortest ways to the nearest of some targets, if all edges have length 1. `None` if there is no way that is short enough. The
-/// source must not be a target.
+/// The shortest ways from some sources to the nearest of some targets, if all edges have length 1. `None` if there is no way that is short
+/// enough. No source may be a target.
 pub fn ways(
     cx: &mut Context<'_, '_>,
-    from: VertexId,
+    from: &[VertexId],
     to: &[VertexId],
     edges: &mut dyn Follow,
     most: f64,
@@ -199,7 +206,7 @@ pub fn ways(
         match both.next() {
             // All ways of this length pass the vertices that wait ahead.
             Some((ahead, back)) if ahead + back >= both.best => break ahead,
-            Some((ahead, back)) if ahead + back < most => both.go_on(cx)?,
+            Some((ahead, back)) if ahead + back + 1.0 <= most => both.go_on(cx)?,
             _ => return Ok(None),
         }
     };
@@ -207,7 +214,7 @@ pub fn ways(
     let meets = |vertex: &VertexId| back.reached.get(vertex).is_some_and(|met| met.distance == best - ahead_at);
     let middle: Vec<VertexId> =
         ahead.waiting.remove(&ahead_at.to_bits()).unwrap_or_default().into_iter().filter(meets).collect();
-    let mut ways = Ways { before: HashMap::new(), ends: Vec::new() };
+    let mut ways = Ways { before: HashMap::new(), ends: Vec::new(), held: std::mem::take(&mut ahead.held) };
     let mut behind = middle.clone();
     while let Some(vertex) = behind.pop() {
         if let Some(at) = ahead.reached.get_mut(&vertex).filter(|at| !at.before.is_empty()) {
@@ -235,6 +242,7 @@ pub fn ways(
 /// Where the shortest ways between two vertices can be.
 pub struct Corridor {
     back: HashMap<VertexId, Reached>,
+    _held: Held,
     /// The least distance to the target of all that the search from there has not settled.
     beyond: f64,
     /// No shortest way is longer.
@@ -250,7 +258,9 @@ impl Corridor {
         edges: &mut dyn Follow,
         most: f64,
     ) -> Result<Option<Self>> {
-        let mut both = Both::new(from, &[to], edges, most);
+        // Whether a way is short enough, its own sum decides, which is taken from the source.
+        let most = most * (1.0 + ROUNDING);
+        let mut both = Both::new(&[from], &[to], edges, most);
         if from == to {
             both.best = 0.0;
         }
@@ -260,7 +270,8 @@ impl Corridor {
             both.go_on(cx)?;
         }
         let (beyond, most) = (both.back.next_distance().unwrap_or(f64::INFINITY), both.best * (1.0 + ROUNDING));
-        Ok(both.best.is_finite().then_some(Self { back: both.back.reached, beyond, most }))
+        let Dijkstra { reached: back, held, .. } = both.back;
+        Ok(both.best.is_finite().then_some(Self { back, _held: held, beyond, most }))
     }
 
     /// Whether a shortest way may pass a vertex at this distance from the source.

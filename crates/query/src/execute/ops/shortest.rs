@@ -1,17 +1,17 @@
 //! `shortestPath()`: all shortest paths from each vertex to those where paths may end.
 //!
-//! If the query names where paths end, a search from both ends finds them. Otherwise one search from the source reaches all that there
-//! is. O(edges reached + paths·length).
+//! If the query names a few vertices where paths end, a search from both ends finds each. Otherwise one search from the source reaches all
+//! ends, or all that there is. O(edges reached + paths·length).
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{Adjacency, EdgeRef, Path, Value, VertexId};
 
 use crate::error::{QueryError, Result};
 use crate::execute::data::batch::{Batch, Moves};
 use crate::execute::data::words::type_error;
-use crate::execute::ops::ends::{Before, Corridor, Dijkstra, Follow, HopEdges, Lead, Ways, ways};
+use crate::execute::ops::ends::{Before, Corridor, Dijkstra, FRONT_MAX, Follow, HopEdges, Lead, Ways, may_be, ways};
 use crate::execute::run::chain::{Child, Input, Op, reduced};
 use crate::execute::run::context::Context;
 use crate::execute::run::memory::Held;
@@ -53,7 +53,7 @@ pub enum EdgesOf {
 pub struct Waiting {
     batch: Batch,
     /// All vertices where paths end, if the query names them.
-    ends: Option<Vec<VertexId>>,
+    ends: Option<HashSet<VertexId>>,
     row: usize,
     /// How many searches from this row are done.
     searches: usize,
@@ -94,13 +94,14 @@ impl Op for ShortestPathOp {
 
 impl ShortestPathOp {
     /// All vertices where paths end, if the query names them.
-    fn ends(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Vec<VertexId>>> {
+    fn ends(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<HashSet<VertexId>>> {
         let Some(named) = &mut self.named else { return Ok(None) };
         let found = named.run(cx, reduced(vec![Value::Null], cx.mode(), None), 1)?;
         let vertex = |row| match found.value(row) {
             Value::Vertex(vertex) => Some(vertex),
             _ => None,
         };
+        cx.fits(found.len().saturating_mul(size_of::<VertexId>()))?;
         Ok(Some((0..found.len()).filter_map(vertex).collect()))
     }
 
@@ -129,12 +130,12 @@ impl ShortestPathOp {
         self.waiting.searches += 1;
         let ends = self.waiting.ends.take();
         let found = match &ends {
-            Some(ends) if ends.len() <= ENDS_MAX && self.followed.go_back() => match ends.get(search) {
+            Some(ends) if ends.len() <= ENDS_MAX && self.followed.go_back() => match ends.iter().nth(search) {
                 Some(target) => self.between(cx, source, *target).map(Some),
                 None => Ok(None),
             },
             _ if search > 0 => Ok(None),
-            _ => self.search(cx, source, ends.as_deref(), None).map(Some),
+            _ => self.search(cx, source, ends.as_ref(), None).map(Some),
         };
         self.waiting.ends = ends;
         found
@@ -144,16 +145,16 @@ impl ShortestPathOp {
     fn between(&mut self, cx: &mut Context<'_, '_>, source: VertexId, target: VertexId) -> Result<Found> {
         if self.followed.distance.is_some() {
             return match Corridor::find(cx, source, target, &mut self.followed, self.max_distance)? {
-                Some(corridor) => self.search(cx, source, Some(&[target]), Some(&corridor)),
+                Some(corridor) => self.search(cx, source, Some(&HashSet::from([target])), Some(&corridor)),
                 None => Ok(Found::nothing()),
             };
         }
         if source == target {
             return Ok(Found { targets: vec![target], ..Found::nothing() });
         }
-        let found = ways(cx, source, &[target], &mut self.followed, self.max_distance)?;
-        let Some(Ways { before, ends }) = found else { return Ok(Found::nothing()) };
-        Ok(Found { targets: ends, ..Found::new(before, self.followed.includes_edges) })
+        let found = ways(cx, &[source], &[target], &mut self.followed, self.max_distance)?;
+        let Some(Ways { before, ends, held }) = found else { return Ok(Found::nothing()) };
+        Ok(Found { targets: ends, held, ..Found::new(before, self.followed.includes_edges) })
     }
 
     /// Searches from the source alone, until all ends are settled, if they are known, and only where a corridor leads.
@@ -161,7 +162,7 @@ impl ShortestPathOp {
         &mut self,
         cx: &mut Context<'_, '_>,
         source: VertexId,
-        ends: Option<&[VertexId]>,
+        ends: Option<&HashSet<VertexId>>,
         corridor: Option<&Corridor>,
     ) -> Result<Found> {
         let mut dijkstra = Dijkstra::new(&[source]);
@@ -169,14 +170,16 @@ impl ShortestPathOp {
         while ends.is_none_or(|ends| settled_ends < ends.len())
             && let Some((distance, front)) = dijkstra.settle()
         {
-            cx.check()?;
             order.extend(&front);
-            settled_ends += ends.map_or(0, |ends| front.iter().filter(|vertex| ends.contains(vertex)).count());
-            for lead in self.followed.follow(cx, &front, false)? {
-                let new = distance + lead.length;
-                let may_pass = corridor.is_none_or(|corridor| corridor.may_pass(lead.other, new));
-                if new <= self.max_distance && may_pass {
-                    dijkstra.note(cx, front[lead.row as usize], &lead, new)?;
+            settled_ends += ends.map_or(0, |ends| front.iter().filter(|vertex| ends.contains(*vertex)).count());
+            for part in front.chunks(FRONT_MAX) {
+                cx.check()?;
+                for lead in self.followed.follow(cx, part, false)? {
+                    let new = distance + lead.length;
+                    let may_pass = corridor.is_none_or(|corridor| corridor.may_pass(lead.other, new));
+                    if may_be(new, self.max_distance) && may_pass {
+                        dijkstra.note(cx, part[lead.row as usize], &lead, new)?;
+                    }
                 }
             }
         }

@@ -27,6 +27,9 @@ pub(super) fn apply(traversal: &mut Traversal, strategies: &Strategies) -> Resul
     }
     if strategies.partition.is_some() || strategies.subgraph.is_some() {
         rewrite(traversal, &spell_out_edges);
+        if traversal.any(&|node| matches!(node.step, Step::Call(_))) {
+            warnings.push("call() sees the whole graph, whatever SubgraphStrategy or PartitionStrategy let through".into());
+        }
     }
     if let Some(partition) = &strategies.partition {
         partition::apply(traversal, partition);
