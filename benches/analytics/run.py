@@ -34,7 +34,7 @@ NAMES = {"pagerank": "PageRank, 20 iterations", "bfs": "BFS", "sssp": "shortest 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", type=int, default=20, help="2^SCALE vertices, 16 edges each before loops and doubles go (20)")
+    parser.add_argument("--scale", type=int, default=20, help="2^SCALE vertices, 16 edges each before loops and doubles go (20); 0 for none")
     parser.add_argument("--edges", type=Path, action="append", default=[], help="one more graph: a CSV file of two numbers a row")
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--threads", default="1,2")
@@ -43,7 +43,7 @@ def main():
     parser.add_argument("--markdown", type=Path, help="document whose tables to rewrite")
     options = parser.parse_args()
     prepare(options.python)
-    for name, data in [kron(options.scale), *map(real, options.edges)]:
+    for name, data in [*([kron(options.scale)] if options.scale else []), *map(real, options.edges)]:
         text = table(name, data, options)
         print(text, flush=True)
         if options.markdown:
@@ -147,10 +147,16 @@ def shown(times):
     return form(times[0]) if times[1] is None else f"{form(times[0])} ({form(times[1])})"
 
 
+# These compute other ranks: `graph` in place, so that a vertex may read new values in the same iteration; and Kuzu by a rule of its own.
+OTHER_RANKS = ("graph", "kuzu")
+
+
 def check(found):
     """All that answer a question answer the same."""
     for question in sorted({key for one in found.values() for key in one["answers"]}):
         answers = {who: one["answers"][question] for who, one in found.items() if question in one["answers"]}
+        if question == "pagerank":
+            answers = {who: answer for who, answer in answers.items() if who[0] not in OTHER_RANKS}
         first = next(iter(answers.values()))  # Mangrove's; an empty one says nothing
         near = lambda a, b: abs(a - b) <= 1e-3 * max(abs(a), abs(b))
         assert all(near(a, b) for answer in answers.values() for a, b in zip(answer, first)), (question, answers)
