@@ -373,7 +373,8 @@ def test_a_procedure_that_writes_beside_its_transaction_is_refused(db):
 
 def test_every_call_of_a_database_can_be_awaited():
     names = {name for name in dir(mg.Database) if not name.startswith("_")}
-    assert names <= set(dir(mg.AsyncDatabase))
+    # NetworkX asks for these two, and does not wait.
+    assert names - {"is_directed", "is_multigraph"} <= set(dir(mg.AsyncDatabase))
 
     async def main(db):
         db.register_procedure("twice", lambda params, value: [value, value])

@@ -100,7 +100,6 @@ def test_results_are_json(db):
     ("g.V().value('code')", "values('"),
     ("g.V().where(elev > 3)", "gt(3)"),
     ("g.V().has('airport', 'code', $x)", "write x in the query, and pass it as in x=…"),
-    ("g.V().pageRank()", "mangrove.pagerank"),
 ])
 def test_habits_of_other_languages_are_answered(db, typed, answer):
     with pytest.raises(mg.QueryError) as caught:
