@@ -91,7 +91,16 @@ fn fold(scan: &mut Step, test: &Has) -> bool {
 /// Adds a test to those of a scan, unless it is one of them. The first that asks for labels says which labels are visited.
 fn put(labels: &mut Option<Vec<Name>>, also: &mut Vec<LabelsTest>, test: LabelsTest) {
     match labels {
-        None if !test.is_negated => *labels = Some(test.labels),
+        None if !test.is_negated => {
+            // A label is visited once, however often it is named.
+            let mut visited: Vec<Name> = Vec::with_capacity(test.labels.len());
+            test.labels.into_iter().for_each(|label| {
+                if !visited.contains(&label) {
+                    visited.push(label);
+                }
+            });
+            *labels = Some(visited);
+        }
         Some(visited) if !test.is_negated && *visited == test.labels => {}
         _ if also.contains(&test) => {}
         _ => also.push(test),
