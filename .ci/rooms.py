@@ -46,7 +46,7 @@ FLOORS = {
     "crates/analytics/src/project": ["adjacent order", "gather simple"],
     "crates/analytics/src/engine": ["placement transport value", "partition program", "steps"],
     "crates/analytics/src/algorithms": [
-        "bits communities links random",
+        "bits communities links random weights",
         "betweenness bfs cdlp coloring kcore louvain matching pagerank peer_pressure scc similarity triangles walks wcc",
         "sssp",
     ],

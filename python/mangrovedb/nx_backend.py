@@ -10,7 +10,6 @@ import networkx as nx
 
 from . import _convert
 from . import _mangrove as native
-from ._nx_info import FUNCTIONS
 
 
 class Graph:
@@ -88,7 +87,7 @@ class DatabaseGraph(Graph):
         text = f"g.V(a).shortestPath().with(ShortestPath.edges, {edges}).with(ShortestPath.target, __.hasId(b))"
         text += f".with(ShortestPath.distance, {lengths}).with(ShortestPath.includeEdges)" if weight else ""
         text += ".limit(1).project('path', 'edges').by(unfold().is(typeOf(GType.VERTEX)).id().fold())"
-        text += f".by(unfold().is(typeOf(GType.EDGE)).coalesce(values(weight), constant(1)).fold())" if weight else ".by(constant([]))"
+        text += ".by(unfold().is(typeOf(GType.EDGE)).coalesce(values(weight), constant(1)).fold())" if weight else ".by(constant([]))"
         found = self.db.query(text, a=source, b=target, **({"weight": weight} if weight else {})).to_list()
         return [(one["path"], sum(one["edges"]) if weight else len(one["path"]) - 1) for one in found]
 
@@ -355,12 +354,8 @@ def greedy_color(G, strategy="largest_first", interchange=False):
     return _graph(G).run("coloring")[0]
 
 
-def _is_directed(G):
-    return G.is_directed()
-
-
 def _refuses_weights(G, nodes=None, weight=None, **_):
-    if _is_directed(G):
+    if G.is_directed():
         return "directed graphs have another definition"
     return None if weight is None else "weights are not supported"
 
@@ -382,7 +377,7 @@ def _refuses_path(G, source=None, target=None, weight=None, method="dijkstra"):
 
 
 def _refuses_levels(G, weight="weight", resolution=1, threshold=None, max_level=None, seed=None):
-    if _is_directed(G):
+    if G.is_directed():
         return "directed graphs have another definition"
     return None if max_level is None else "the number of levels cannot be bounded"
 
@@ -391,7 +386,7 @@ _REFUSALS = {
     "average_clustering": lambda G, nodes=None, weight=None, count_zeros=True: _refuses_weights(G, nodes, weight),
     "betweenness_centrality": _refuses_betweenness,
     "clustering": _refuses_weights,
-    "core_number": lambda G: "directed graphs have another definition" if _is_directed(G) else None,
+    "core_number": lambda G: "directed graphs have another definition" if G.is_directed() else None,
     "greedy_color": lambda G, strategy="largest_first", interchange=False: (
         None if strategy == "largest_first" and not interchange else "only largest_first, without interchange"
     ),
@@ -405,5 +400,3 @@ _REFUSALS = {
         "weights that are functions are not supported" if callable(weight) else None
     ),
 }
-
-assert all(name in globals() for name in FUNCTIONS)

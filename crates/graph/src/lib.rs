@@ -50,7 +50,7 @@ pub use time::{Date, DateTime, Duration};
 pub use value::{Map, Path, Property, PropertyOwner, Subgraph, Token, Tree, Value, ValueType, VertexProperty};
 pub use view::{
     Adjacency, Distance, ElementIds, Elements, Filter, GraphView, Hop, LabelTest, Latest, Scan, ScanCursor, Scanned,
-    SearchCursor, Wants,
+    SearchCursor, Wants, scan_and_read,
 };
 pub use write::{GraphWrite, NewEdge};
 

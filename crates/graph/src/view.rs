@@ -200,16 +200,7 @@ pub trait GraphView: Catalog {
 
     /// The next elements of a scan, and what they have under its keys: one call, however far away the graph is.
     fn scan(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor, limit: usize) -> Result<Scanned> {
-        let mut elements = ElementIds::none(kind);
-        match &mut elements {
-            ElementIds::Vertices(ids) => self.scan_vertices(scan, cursor, limit, ids)?,
-            ElementIds::Edges(edges) => self.scan_edges(scan, cursor, limit, edges)?,
-        }
-        let mut columns = Vec::with_capacity(scan.columns.len());
-        if !scan.columns.is_empty() && !elements.is_empty() {
-            self.columns(elements.batch(), &scan.columns, &mut columns)?;
-        }
-        Ok(Scanned { elements, columns })
+        scan_and_read(self, kind, scan, cursor, limit)
     }
 
     /// Counts the next elements that pass. Returns after a bounded number of elements, so that the caller can decide whether to go
@@ -349,6 +340,26 @@ pub trait GraphView: Catalog {
         }
         Ok(Some(all))
     }
+}
+
+/// [`GraphView::scan`] as a scan of ids, and then a call for the columns.
+pub fn scan_and_read<V: GraphView + ?Sized>(
+    view: &V,
+    kind: ElementKind,
+    scan: &Scan,
+    cursor: &mut ScanCursor,
+    limit: usize,
+) -> Result<Scanned> {
+    let mut elements = ElementIds::none(kind);
+    match &mut elements {
+        ElementIds::Vertices(ids) => view.scan_vertices(scan, cursor, limit, ids)?,
+        ElementIds::Edges(edges) => view.scan_edges(scan, cursor, limit, edges)?,
+    }
+    let mut columns = Vec::with_capacity(scan.columns.len());
+    if !scan.columns.is_empty() && !elements.is_empty() {
+        view.columns(elements.batch(), &scan.columns, &mut columns)?;
+    }
+    Ok(Scanned { elements, columns })
 }
 
 /// How far away the data of a view is.

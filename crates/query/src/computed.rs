@@ -9,11 +9,11 @@ use arrow_array::Float64Array;
 use mangrove_graph::{
     Adjacency, Catalog, Cell, Distance, EdgeId, EdgeRef, ElementId, ElementIds, ElementKind, Elements, ExternalId, Filter,
     GraphError, GraphView, Hop, KeyId, LabelId, Numbering, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor,
-    Schema, SearchCursor, Statistics, Value, ValueType, VertexId,
+    Scanned, Schema, SearchCursor, Statistics, Value, ValueType, VertexId, scan_and_read,
 };
 
 use crate::error::{QueryError, Result as QueryResult};
-use crate::plan::{Compute, Name, Step, Traversal, VertexProgramName};
+use crate::plan::{Compute, Name, Step, StepNode, Traversal, VertexProgramName};
 
 /// The properties that the steps of a query compute, with their values as soon as there are any.
 #[derive(Debug)]
@@ -75,13 +75,17 @@ impl Computed {
     /// # Errors
     /// If the graph or another step has a property of the same name.
     pub fn of(traversal: &Traversal, schema: &Arc<Schema>) -> QueryResult<Option<Arc<Self>>> {
+        let asked = |node: &StepNode| matches!(node.step, Step::Compute(_));
+        if !traversal.steps.iter().any(asked) {
+            return Ok(None);
+        }
         let mut computed = Self { schema: schema.clone(), columns: Vec::new() };
         for node in &traversal.steps {
             if let Step::Compute(asked) = &node.step {
                 computed.add(asked).map_err(|error| error.at(node.span))?;
             }
         }
-        Ok((!computed.columns.is_empty()).then(|| Arc::new(computed)))
+        Ok(Some(Arc::new(computed)))
     }
 
     fn add(&mut self, asked: &Compute) -> QueryResult<()> {
@@ -200,26 +204,11 @@ impl<V: Deref<Target: GraphView>> GraphView for WithComputed<V> {
         self.view.scan_edges(scan, cursor, limit, out)
     }
 
-    fn scan(
-        &self,
-        kind: ElementKind,
-        scan: &Scan,
-        cursor: &mut ScanCursor,
-        limit: usize,
-    ) -> Result<mangrove_graph::Scanned> {
-        if !self.concerns(scan) {
-            return self.view.scan(kind, scan, cursor, limit);
+    fn scan(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor, limit: usize) -> Result<Scanned> {
+        match self.concerns(scan) {
+            true => scan_and_read(self, kind, scan, cursor, limit),
+            false => self.view.scan(kind, scan, cursor, limit),
         }
-        let mut elements = ElementIds::none(kind);
-        match &mut elements {
-            ElementIds::Vertices(ids) => self.scan_vertices(scan, cursor, limit, ids)?,
-            ElementIds::Edges(edges) => self.scan_edges(scan, cursor, limit, edges)?,
-        }
-        let mut columns = Vec::with_capacity(scan.columns.len());
-        if !elements.is_empty() {
-            self.columns(elements.batch(), &scan.columns, &mut columns)?;
-        }
-        Ok(mangrove_graph::Scanned { elements, columns })
     }
 
     fn count(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Result<u64> {

@@ -21,6 +21,7 @@ mod sssp;
 mod triangles;
 mod walks;
 mod wcc;
+mod weights;
 
 pub use betweenness::Betweenness;
 pub use bfs::Bfs;

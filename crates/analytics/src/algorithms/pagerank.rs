@@ -12,6 +12,7 @@ use mangrove_graph::{Value, VertexId};
 use rayon::prelude::*;
 
 use super::CHUNK;
+use super::weights::by_number;
 use crate::algorithm::{Algorithm, Outcome, Values};
 use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
 use crate::error::{AnalyticsError, Result};
@@ -115,16 +116,7 @@ fn shares(graph: &Projection, weights: &[(VertexId, f64)], what: &str) -> Result
     if weights.is_empty() {
         return Ok(Vec::new());
     }
-    let mut shares = vec![0.0; graph.vertices()];
-    for (vertex, weight) in weights {
-        let number = graph.numbering().number(*vertex);
-        let number =
-            number.ok_or_else(|| AnalyticsError::invalid(format!("a vertex with a {what} is not among the chosen ones")))?;
-        if !(*weight >= 0.0 && weight.is_finite()) {
-            return Err(AnalyticsError::invalid(format!("a {what} is {weight}; it must be 0 or more")));
-        }
-        shares[number as usize] += weight;
-    }
+    let mut shares = by_number(graph, weights, what)?;
     let sum: f64 = shares.iter().sum();
     if sum <= 0.0 {
         return Err(AnalyticsError::invalid(format!("all {what}s are 0")));

@@ -8,8 +8,9 @@ use mangrove_graph::{Value, VertexId};
 use rayon::prelude::*;
 
 use super::CHUNK;
+use super::weights::by_number;
 use crate::algorithm::{Algorithm, Outcome, Values};
-use crate::error::{AnalyticsError, Result};
+use crate::error::Result;
 use crate::project::{Needs, Projection};
 use crate::run::Run;
 
@@ -59,17 +60,10 @@ impl Algorithm for PeerPressure {
 
 impl PeerPressure {
     fn strengths(&self, graph: &Projection) -> Result<Vec<f64>> {
-        if self.votes.is_empty() {
-            return Ok(vec![1.0; graph.vertices()]);
+        match self.votes.is_empty() {
+            true => Ok(vec![1.0; graph.vertices()]),
+            false => by_number(graph, &self.votes, "vote"),
         }
-        let mut strengths = vec![0.0; graph.vertices()];
-        for (vertex, strength) in &self.votes {
-            let number = graph.numbering().number(*vertex);
-            let number =
-                number.ok_or_else(|| AnalyticsError::invalid("a vertex that votes is not among the chosen ones"))?;
-            strengths[number as usize] += strength;
-        }
-        Ok(strengths)
     }
 
     /// The cluster with the most votes at a vertex. `votes` is room to count them.

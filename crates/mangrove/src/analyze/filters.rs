@@ -1,5 +1,7 @@
 //! Which vertices and edges are analysed, as tests of Gremlin: `has('age', gt(30))`.
 
+use std::sync::Arc;
+
 use mangrove_graph::{ElementKind, Filter, GraphView, Predicate};
 use mangrove_query::plan::Step;
 use mangrove_query::{Parameters, Query, QueryOptions};
@@ -30,7 +32,7 @@ fn filters(view: &dyn GraphView, kind: ElementKind, option: &str, text: &str) ->
         _ => return Err(refused(TAKES)),
     };
     let schema = view.schema();
-    let filter = |(key, predicate): &(std::sync::Arc<str>, Predicate)| {
+    let filter = |(key, predicate): &(Arc<str>, Predicate)| {
         let known = schema.key(key).ok_or_else(|| unknown("property key", key, schema.known_keys().map(|name| &**name)));
         Ok(Filter { key: known?, predicate: predicate.clone() })
     };

@@ -20,9 +20,8 @@ pub const LIST: &str = "--list";
 /// The prefix of the names of built-in procedures.
 pub const RESERVED_PREFIX: &str = "mangrove.";
 
-/// What to do about algorithms that no step runs.
-pub(crate) const USE_ANALYZE: &str =
-    "use g.call('mangrove.pagerank'), 'mangrove.wcc' or another algorithm (g.call() lists them), or db.analyze in Python";
+/// What to do about a procedure that other databases have.
+const USE_ANALYZE: &str = "use steps such as pageRank(), or g.call('mangrove.pagerank'), 'mangrove.wcc' or another algorithm (g.call() lists them), or db.analyze in Python";
 
 /// Whether a procedure of this name would compute an algorithm of Gremlin's own steps, in any spelling.
 fn is_algorithm(name: &str) -> bool {

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{Adjacency, Direction, EdgeRef, Hop, VertexId, Wants};
 
 use crate::error::Result;
@@ -223,7 +223,7 @@ pub fn ways(
         }
     }
     let mut beyond = middle;
-    let mut seen: hashbrown::HashSet<VertexId> = beyond.iter().copied().collect();
+    let mut seen: HashSet<VertexId> = beyond.iter().copied().collect();
     while let Some(vertex) = beyond.pop() {
         let after = back.reached.get(&vertex).map(|at| &at.before[..]).unwrap_or_default();
         if after.is_empty() {
