@@ -1,12 +1,18 @@
 """What NetworkX asks about the backend when it is imported itself. So this module does not import it."""
 
+_BETWEEN = "between two vertices of a database: searched from both ends"
+
 FUNCTIONS = {
+    "all_shortest_paths": _BETWEEN,
     "average_clustering": "undirected graphs without weights",
     "betweenness_centrality": "all sources, no weights, endpoints left out",
+    "bidirectional_dijkstra": _BETWEEN,
+    "bidirectional_shortest_path": _BETWEEN,
     "clustering": "undirected graphs without weights",
     "connected_components": None,
     "core_number": "undirected graphs",
     "greedy_color": "the strategy largest_first, without interchange; of nodes with as many neighbours, another may be first",
+    "has_path": _BETWEEN,
     "is_connected": None,
     "is_strongly_connected": None,
     "is_weakly_connected": None,
@@ -18,8 +24,8 @@ FUNCTIONS = {
     "number_strongly_connected_components": None,
     "number_weakly_connected_components": None,
     "pagerank": None,
-    "shortest_path": "between two vertices of a database: searched from both ends",
-    "shortest_path_length": "between two vertices of a database: searched from both ends",
+    "shortest_path": _BETWEEN,
+    "shortest_path_length": _BETWEEN,
     "single_source_dijkstra_path_length": "a property as weight, no function",
     "single_source_shortest_path_length": None,
     "strongly_connected_components": None,

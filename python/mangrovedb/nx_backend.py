@@ -80,15 +80,20 @@ class DatabaseGraph(Graph):
         label = ", ".join(map(repr, self.labels("edges") or []))
         return bool(self.db.query(f"g.V().as('v').out({label}).where(eq('v')).limit(1).count()").one())
 
-    def shortest_path(self, source, target, weight):
-        """The ids along a shortest path, and its length; nothing if there is none."""
+    def shortest_paths(self, source, target, weight, end):
+        """What `end` makes of the shortest paths between two vertices; the end is the Gremlin text after the search."""
         edges = f"__.{'outE' if self._directed else 'bothE'}({', '.join(map(repr, self.labels('edges') or []))})"
         lengths = "__.coalesce(__.values(weight), __.constant(1))"
         text = f"g.V(a).shortestPath().with(ShortestPath.edges, {edges}).with(ShortestPath.target, __.hasId(b))"
-        text += f".with(ShortestPath.distance, {lengths}).with(ShortestPath.includeEdges)" if weight else ""
-        text += ".limit(1).project('path', 'edges').by(unfold().is(typeOf(GType.VERTEX)).id().fold())"
-        text += ".by(unfold().is(typeOf(GType.EDGE)).coalesce(values(weight), constant(1)).fold())" if weight else ".by(constant([]))"
-        found = self.db.query(text, a=source, b=target, **({"weight": weight} if weight else {})).to_list()
+        text += f".with(ShortestPath.distance, {lengths})" if weight else ""
+        return self.db.query(text + end, a=source, b=target, **({"weight": weight} if weight else {})).to_list()
+
+    def shortest_path(self, source, target, weight):
+        """The ids along a shortest path, and its length; nothing if there is none."""
+        end = ".with(ShortestPath.includeEdges)" if weight else ""
+        end += ".limit(1).project('path', 'edges').by(unfold().is(typeOf(GType.VERTEX)).id().fold())"
+        end += ".by(unfold().is(typeOf(GType.EDGE)).coalesce(values(weight), constant(1)).fold())" if weight else ".by(constant([]))"
+        found = self.shortest_paths(source, target, weight, end)
         return [(one["path"], sum(one["edges"]) if weight else len(one["path"]) - 1) for one in found]
 
 
@@ -231,12 +236,17 @@ def single_source_dijkstra_path_length(G, source, cutoff=None, weight="weight"):
     return _near(graph.run("sssp", graph.weight(weight), source=_known(graph, source, "Node"))[0], source, cutoff)
 
 
-def _shortest_path(G, source, target, weight, method):
+def _two_ends(G, source, target, method="dijkstra"):
     if method not in ("dijkstra", "bellman-ford"):
         raise ValueError(f"method not supported: {method}")
     graph = _graph(G)
     for node, what in (source, "Source"), (target, "Target"):
         _known(graph, node, what)
+    return graph
+
+
+def _shortest_path(G, source, target, weight=None, method="dijkstra"):
+    graph = _two_ends(G, source, target, method)
     found = graph.shortest_path(source, target, weight and graph.weight(weight))
     if not found:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
@@ -249,6 +259,28 @@ def shortest_path(G, source=None, target=None, weight=None, method="dijkstra"):
 
 def shortest_path_length(G, source=None, target=None, weight=None, method="dijkstra"):
     return _shortest_path(G, source, target, weight, method)[1]
+
+
+def bidirectional_shortest_path(G, source, target):
+    return _shortest_path(G, source, target)[0]
+
+
+def bidirectional_dijkstra(G, source, target, weight="weight"):
+    path, length = _shortest_path(G, source, target, weight)
+    return length, path
+
+
+def has_path(G, source, target):
+    return bool(_two_ends(G, source, target).shortest_path(source, target, None))
+
+
+def all_shortest_paths(G, source, target, weight=None, method="dijkstra"):
+    graph = _two_ends(G, source, target, method)
+    # Several edges may join two vertices.
+    found = graph.shortest_paths(source, target, weight and graph.weight(weight), ".map(unfold().id().fold()).dedup()")
+    if not found:
+        raise nx.NetworkXNoPath(f"Target {target} cannot be reached from given sources")
+    yield from found
 
 
 def _groups(values):
@@ -383,13 +415,17 @@ def _refuses_levels(G, weight="weight", resolution=1, threshold=None, max_level=
 
 
 _REFUSALS = {
+    "all_shortest_paths": _refuses_path,
     "average_clustering": lambda G, nodes=None, weight=None, count_zeros=True: _refuses_weights(G, nodes, weight),
     "betweenness_centrality": _refuses_betweenness,
+    "bidirectional_dijkstra": lambda G, source, target, weight="weight": _refuses_path(G, source, target, weight),
+    "bidirectional_shortest_path": _refuses_path,
     "clustering": _refuses_weights,
     "core_number": lambda G: "directed graphs have another definition" if G.is_directed() else None,
     "greedy_color": lambda G, strategy="largest_first", interchange=False: (
         None if strategy == "largest_first" and not interchange else "only largest_first, without interchange"
     ),
+    "has_path": _refuses_path,
     "leiden_communities": lambda G, weight="weight", resolution=1, max_level=None, seed=None: (
         None if max_level is None else "the number of levels cannot be bounded"
     ),

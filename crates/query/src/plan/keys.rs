@@ -2,7 +2,7 @@
 //!
 //! A step that reads a column may keep it for a later step, and a scan may return it with the elements.
 
-use crate::plan::facts::{Flow, Gives, Reads, Rows, Writes};
+use crate::plan::facts::{Flow, Gives, Reads, Rows};
 use crate::plan::{By, GroupValue, HasKey, Name, Reduction, Scope, Step, StepNode};
 use crate::stack::deep;
 
@@ -25,10 +25,9 @@ impl Step {
         }
     }
 
-    /// Whether what comes goes on, with the properties that it had.
+    /// Whether what comes goes on.
     fn gives_what_came(&self) -> bool {
-        let facts = self.facts();
-        facts.gives == Gives::Same && !facts.writes.any_of(Writes::COMPUTED)
+        self.facts().gives == Gives::Same
     }
 
     /// Whether the step or its children read a column of the elements that come to it.

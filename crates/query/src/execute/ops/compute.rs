@@ -9,7 +9,6 @@ use crate::computed::{Numbered, VertexValues};
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::execute::data::batch::Batch;
 use crate::execute::data::bytes::value_bytes;
-use crate::execute::data::known::Known;
 use crate::execute::data::words::type_error;
 use crate::execute::ops::barrier::gather_all;
 use crate::execute::run::chain::{Input, Op};
@@ -32,7 +31,7 @@ impl Op for ComputeOp {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
-        let mut all = gather_all(cx, input, &mut Held::default())?;
+        let all = gather_all(cx, input, &mut Held::default())?;
         if all.is_empty() {
             return Ok(None);
         }
@@ -40,7 +39,6 @@ impl Op for ComputeOp {
         if let Some(computed) = &cx.shared.computed {
             computed.set(&self.asked.property, values);
         }
-        all.known = Known::default();
         Ok(Some(all))
     }
 
