@@ -25,6 +25,8 @@ MAY_USE = {
     "mangrove-ingest": {"mangrove-graph"},
     # It reads YAML and tables, and reports progress, as the loader does. Its indexes of edges are segments.
     "mangrove-lake": {"mangrove-graph", "mangrove-ingest", "mangrove-segment"},
+    # It finds communities as an analysis does.
+    "mangrove-layout": {"mangrove-analytics", "mangrove-graph"},
     "mangrove-directory": {"mangrove-graph", "mangrove-hot"},
     "mangrove-analytics": {"mangrove-graph"},
     # Some steps of Gremlin are algorithms on the whole graph.
@@ -35,6 +37,7 @@ MAY_USE = {
         "mangrove-hot",
         "mangrove-ingest",
         "mangrove-lake",
+        "mangrove-layout",
         "mangrove-directory",
         "mangrove-query",
     },

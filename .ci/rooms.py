@@ -77,14 +77,14 @@ FLOORS = {
     "crates/store/hot/src/shared": ["state", "space", "owned"],
     "crates/store/hot/src/upkeep": ["layers room trim", "compact"],
     "crates/store/ingest/src": [
-        "error progress",
+        "by_source error progress",
         "text",
         "batches",
         "tables",
         "graphs",
         "detect terms",
         "export writing",
-        "load stream",
+        "copy load stream",
         "bytes lib",
     ],
     "crates/store/ingest/src/text": ["decode format infer json yaml", "mapping_text source", "csv feed"],
@@ -118,6 +118,7 @@ FLOORS = {
         "graphar mapped view",
     ],
     "crates/store/lake/src/write": ["loss names publish", "chunk column", "notes", "edges vertices"],
+    "crates/store/layout/src": ["greedy measure simple weights", "bisect labels", "community", "lib"],
     "crates/store/ingest/src/writing": ["resolve retype runs", "write", "constraints drift upsert"],
 }
 

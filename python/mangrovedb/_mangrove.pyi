@@ -305,6 +305,8 @@ class Database:
         compact: bool | None = None,
         searchable: str | Sequence[str] | None = None,
         indexes: str | Sequence[str] | None = None,
+        layout: str = "none",
+        ties: str = "uniform",
         progress: bool | Callable[[int, int, int], Any] | None = None,
     ) -> dict[str, Any]: ...
     def traversal(self) -> Any: ...
@@ -357,7 +359,13 @@ class Database:
         edge_chunk: int | None = None,
         groups: Sequence[Sequence[str]] | None = None,
         lists: Sequence[str] | None = None,
+        layout: str = "none",
+        ties: str = "uniform",
     ) -> dict[str, int]: ...
+    def relayout(
+        self, destination: _Files, layout: str = "community", *, ties: str = "uniform", progress: Any = None
+    ) -> dict[str, Any]: ...
+    def layouts(self) -> dict[str, dict[str, float]]: ...
     @property
     def path(self) -> Any: ...
     @property

@@ -160,6 +160,14 @@ class AsyncDatabase:
         """As `Database.backup`."""
         return await _call(self._readers, self.sync.backup, destination)
 
+    async def relayout(self, destination, layout="community", **options):
+        """As `Database.relayout`. Others read and write meanwhile."""
+        return await _call(self._readers, self.sync.relayout, destination, layout, **options)
+
+    async def layouts(self):
+        """As `Database.layouts`."""
+        return await _call(self._readers, self.sync.layouts)
+
     async def load_lake(self, path, **options):
         """As `Database.load_lake`."""
         return await self._writer.run(self.sync.load_lake, path, **options)

@@ -291,14 +291,16 @@ class Projection:
 
     def write(self, key, values):
         """Writes a value for each vertex to a property, in one transaction. Nulls remove it. Vertices that were removed meanwhile are
-        passed over.
+        passed over. Returns how many vertices got a value, and how many of the property's values it replaced or removed.
 
         >>> graph = db.analyze.project(vertices="airport")
         >>> graph.write("degree", graph.out_degrees)
+        {'written': 4, 'replaced': 0}
         >>> db.query("g.V('AUS').values('degree')").one()
         2.0
         """
-        self._projected.write(self._db, key, _table(values, None))
+        written, replaced = self._projected.write(self._db, key, _table(values, None))
+        return {"written": written, "replaced": replaced}
 
 
 def _table(values, kind):

@@ -233,6 +233,8 @@ impl Raise for Load {
         match self {
             Load::Load(error) => LoadError::new_err(in_python(&error.to_string())),
             Load::Lake(error) => LoadError::new_err(error.to_string()),
+            Load::Layout(error) => LoadError::new_err(error.to_string()),
+            Load::Open(error) => error.raise(),
             Load::Graph(error) => error.raise(),
             Load::Bug(bug) => bug.raise(),
             Load::Aborted => TransactionError::new_err(self.to_string()),
@@ -246,7 +248,7 @@ impl Raise for StoreError {
             StoreError::Graph(error) => error.raise(),
             StoreError::Bug(bug) => bug.raise(),
             StoreError::Aborted => TransactionError::new_err(self.to_string()),
-            StoreError::Unknown { .. } => StorageError::new_err(self.to_string()),
+            StoreError::Unknown { .. } | StoreError::Layout(_) => StorageError::new_err(self.to_string()),
         }
     }
 }

@@ -20,6 +20,7 @@ mod elements;
 mod errors;
 mod ingest;
 mod interrupt;
+mod layout;
 mod load;
 mod open;
 mod parameters;

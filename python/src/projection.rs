@@ -75,11 +75,12 @@ impl ProjectedGraph {
         raised(self.0.batch(found)).map(Values)
     }
 
-    /// Writes a value for each vertex to a property.
-    fn write(&self, py: Python<'_>, db: &Database, key: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Writes a value for each vertex to a property. Returns how many were written, and how many others they replaced.
+    fn write(&self, py: Python<'_>, db: &Database, key: &str, values: &Bound<'_, PyAny>) -> PyResult<(u64, u64)> {
         let (inner, values) = (db.handle()?, column(values)?);
         let options = AnalyzeOptions { cancel: interrupt::token(), ..AnalyzeOptions::default() };
-        raised(py.detach(|| inner.write_projected(&self.0, key, &values, &options)))
+        let done = raised(py.detach(|| inner.write_projected(&self.0, key, &values, &options)))?;
+        Ok((done.written, done.replaced))
     }
 }
 

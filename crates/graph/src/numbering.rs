@@ -1,4 +1,4 @@
-//! Dense numbers for vertices: 0, 1, 2 … in the order of ids.
+//! Dense numbers for vertices: 0, 1, 2 … in the order of ids, or in another one.
 
 use std::ops::Range;
 
@@ -16,12 +16,31 @@ pub struct LabelNumbering {
     count: u64,
     /// All vertices, unless their local ids are 0, 1, 2 …
     sparse: Option<Vec<VertexId>>,
+    /// Unless their order is that of ids.
+    order: Option<Order>,
+}
+
+/// An order of vertices other than that of their ids.
+#[derive(Clone, Debug)]
+struct Order {
+    /// The place of each among the ids.
+    places: Vec<u32>,
+    /// The number of the vertex at each of these places.
+    numbers: Vec<u32>,
+}
+
+impl Order {
+    fn new(places: Vec<u32>) -> Self {
+        let mut numbers = vec![0; places.len()];
+        places.iter().zip(0..).for_each(|(place, number)| numbers[*place as usize] = number);
+        Self { places, numbers }
+    }
 }
 
 impl LabelNumbering {
     /// No vertices.
     pub fn new(label: LabelId) -> Self {
-        Self { label, count: 0, sparse: None }
+        Self { label, count: 0, sparse: None, order: None }
     }
 
     /// The next vertex of the label, whose id is greater than those before.
@@ -47,17 +66,25 @@ impl LabelNumbering {
 
     /// The number of a vertex of the label; `None` if it has none. O(1), or O(log vertices) if local ids are missing.
     pub fn number(&self, vertex: VertexId) -> Option<u64> {
-        match &self.sparse {
+        let place = match &self.sparse {
             None => Some(vertex.local()).filter(|local| *local < self.count && vertex.shard() == 0),
             Some(all) => all.binary_search(&vertex).ok().map(|at| at as u64),
-        }
+        }?;
+        Some(self.order.as_ref().map_or(place, |order| order.numbers[place as usize].into()))
     }
 
     /// The vertices with some numbers.
     pub fn slice(&self, numbers: Range<u64>) -> Vec<VertexId> {
-        match &self.sparse {
-            None => numbers.map(|local| VertexId::new(self.label, 0, local)).collect(),
-            Some(all) => all[numbers.start as usize..numbers.end as usize].to_vec(),
+        let at = |place: u64| match &self.sparse {
+            None => VertexId::new(self.label, 0, place),
+            Some(all) => all[place as usize],
+        };
+        match &self.order {
+            None => numbers.map(at).collect(),
+            Some(order) => {
+                let places = &order.places[numbers.start as usize..numbers.end as usize];
+                places.iter().map(|place| at((*place).into())).collect()
+            }
         }
     }
 }
@@ -91,7 +118,37 @@ impl Numbering {
     pub fn dense(label: LabelId, count: u64) -> Self {
         let mut places = vec![None; usize::from(label.0) + 1];
         places[usize::from(label.0)] = Some(0);
-        Self { labels: vec![LabelNumbering { label, count, sparse: None }], firsts: vec![0, count], places }
+        let labels = vec![LabelNumbering { label, count, sparse: None, order: None }];
+        Self { labels, firsts: vec![0, count], places }
+    }
+
+    /// The same vertices with numbers in another order: `order` says which number comes first, second and so on. The numbers of a
+    /// label still follow each other, so each label has the order of its own vertices. It takes 8 bytes for each vertex.
+    ///
+    /// # Panics
+    /// If `order` does not name each number once.
+    pub fn ordered(&self, order: &[u32]) -> Self {
+        assert_eq!(order.len() as u64, self.count(), "an order names each vertex");
+        let mut of_labels: Vec<Vec<u32>> = self.labels.iter().map(|of| Vec::with_capacity(of.count as usize)).collect();
+        for number in order {
+            let label = self.firsts.partition_point(|first| *first <= u64::from(*number)) - 1;
+            let within = u64::from(*number) - self.firsts[label];
+            of_labels[label].push(match &self.labels[label].order {
+                None => within as u32,
+                Some(order) => order.places[within as usize],
+            });
+        }
+        let mut ordered = self.clone();
+        for (of, places) in ordered.labels.iter_mut().zip(of_labels) {
+            assert_eq!(places.len() as u64, of.count, "an order names each vertex once");
+            of.order = Some(Order::new(places));
+        }
+        ordered
+    }
+
+    /// Those with vertices, in the order of labels.
+    pub fn labels(&self) -> &[LabelNumbering] {
+        &self.labels
     }
 
     fn push(&mut self, vertex: VertexId) {
@@ -177,5 +234,22 @@ mod tests {
         assert_eq!(dense.slice(1..3), [1, 2].map(|local| VertexId::new(LabelId(2), 0, local)));
         assert_eq!(dense.number(VertexId::new(LabelId(2), 0, 2)), Some(2));
         assert_eq!(dense.number(VertexId::new(LabelId(2), 0, 3)), None);
+    }
+
+    #[test]
+    fn vertices_come_in_another_order_label_by_label() {
+        let all: Vec<VertexId> =
+            [(0, 0), (0, 1), (0, 2), (2, 3), (2, 9)].map(|(label, local)| VertexId::new(LabelId(label), 0, local)).into();
+        let mut plain = Numbering { labels: Vec::new(), firsts: vec![0], places: vec![None; 6] };
+        all.iter().for_each(|vertex| plain.push(*vertex));
+        let ordered = plain.ordered(&[4, 2, 0, 3, 1]);
+        let wanted = [2, 0, 1, 4, 3].map(|at: usize| all[at]);
+        assert_eq!(ordered.slice(0..5), wanted);
+        assert_eq!(ordered.slice(1..4), wanted[1..4]);
+        assert!(wanted.iter().zip(0..).all(|(vertex, number)| ordered.number(*vertex) == Some(number)));
+        // Back to the order of ids, and to another one from there.
+        assert_eq!(ordered.ordered(&[1, 2, 0, 4, 3]).slice(0..5), all);
+        assert_eq!(ordered.of(LabelId(2)).map(|of| of.slice(0..2)), Some(vec![all[4], all[3]]));
+        assert_eq!(ordered.number(VertexId::new(LabelId(2), 0, 4)), None);
     }
 }

@@ -84,6 +84,17 @@ pub trait BackendTransaction {
 pub trait BulkLoad {
     fn graph(&mut self) -> &mut dyn GraphWrite;
 
+    /// Writes what was loaded anew, in an order named `layout`: `write` reads it, and writes the same graph to the empty one that takes its
+    /// place.
+    fn rewrite(
+        &mut self,
+        layout: &str,
+        write: &mut dyn FnMut(&dyn GraphView, &mut dyn GraphWrite) -> Result<()>,
+    ) -> Result<()>;
+
+    /// Notes that vertices are loaded in an order of that name.
+    fn note_layout(&mut self, layout: &str);
+
     /// Makes the load last. Long work stops when `cancelled` says so.
     fn commit(self: Box<Self>, cancelled: &dyn Fn() -> bool) -> Result<()>;
 }
@@ -164,6 +175,18 @@ impl BackendTransaction for Transaction {
 impl BulkLoad for Bulk {
     fn graph(&mut self) -> &mut dyn GraphWrite {
         Bulk::graph(self)
+    }
+
+    fn rewrite(
+        &mut self,
+        layout: &str,
+        write: &mut dyn FnMut(&dyn GraphView, &mut dyn GraphWrite) -> Result<()>,
+    ) -> Result<()> {
+        Bulk::rewrite(self, layout, write)
+    }
+
+    fn note_layout(&mut self, layout: &str) {
+        Bulk::note_layout(self, layout);
     }
 
     fn commit(self: Box<Self>, cancelled: &dyn Fn() -> bool) -> Result<()> {

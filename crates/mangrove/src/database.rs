@@ -8,6 +8,7 @@ use mangrove_directory::{CheckReport, Patience, StoreStats, Writer};
 use mangrove_graph::{Declaration, ElementKind, GraphError, GraphWrite, PropertyId, ReadContext, Schema};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
 use mangrove_lake::{GraphArOptions, GraphArReport, Lake, LakeChanges, LakeOptions};
+use mangrove_layout::Layout;
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 
 use crate::analyze::Projections;
@@ -17,6 +18,7 @@ use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
 use crate::ingestion::Ingestion;
 use crate::lake::{LakeBackend, is_description, lake_file, not_a_lake};
+use crate::layout::{LayoutOptions, LayoutReport, order_of_export, reorder};
 use crate::memory::Memory;
 use crate::open::{self, DatabaseState};
 use crate::slow::{SlowLog, SlowQuery, Watch};
@@ -307,6 +309,17 @@ impl Database {
     /// Loads files and tables in one transaction. If anything fails, the graph stays as it was. A large load into an empty database
     /// goes straight into a compressed segment, unless [`LoadOptions::compact`] says otherwise.
     pub fn load(&self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
+        self.load_in_order(options, &LayoutOptions::default(), progress).map(|(report, _)| report)
+    }
+
+    /// The same, with vertices in the order of a layout. The database must be empty, and the load goes into a segment. With
+    /// [`Layout::None`], vertices stay in the order of the files, and there is no report of a layout.
+    pub fn load_in_order(
+        &self,
+        options: &LoadOptions,
+        layout: &LayoutOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<(LoadReport, Option<LayoutReport>), LoadError> {
         self.guarded(&|| "loading files".into(), || {
             let started = Instant::now();
             options.files.iter().try_for_each(|file| not_a_lake(file))?;
@@ -314,14 +327,18 @@ impl Database {
             let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
             let patience = Patience { timeout: None, cancelled: &cancelled };
             let transaction = self.begin_for(Writer::this_thread(), patience)?;
-            let mut report = match options.wants_compaction()? && transaction.is_unused()? {
-                true => self.load_bulk(transaction.into_bulk()?, options, progress)?,
-                false => self.load_into(transaction, options, progress)?,
+            let is_unused = transaction.is_unused()?;
+            if layout.layout != Layout::None {
+                may_be_ordered(options, is_unused)?;
+            }
+            let (mut report, ordered) = match is_unused && (layout.layout != Layout::None || options.wants_compaction()?) {
+                true => self.load_bulk(transaction.into_bulk()?, options, layout, progress)?,
+                false => (self.load_into(transaction, options, progress)?, None),
             };
             report.duration = started.elapsed();
             let (vertices, edges, rejects) = (report.vertex_count(), report.edge_count(), report.rejects);
             tracing::info!(vertices, edges, rejects, seconds = report.duration.as_secs_f64(), "loaded");
-            Ok(report)
+            Ok((report, ordered))
         })
     }
 
@@ -363,14 +380,18 @@ impl Database {
         &self,
         mut bulk: Box<dyn BulkLoad>,
         options: &LoadOptions,
+        layout: &LayoutOptions,
         progress: &mut dyn Progress,
-    ) -> Result<LoadReport, LoadError> {
+    ) -> Result<(LoadReport, Option<LayoutReport>), LoadError> {
         let report = mangrove_ingest::load(bulk.graph(), options, progress)?;
+        declare::after_load(bulk.graph(), options, &|| self.cancel.is_cancelled() || progress.cancelled())?;
+        let ordered = match layout.layout {
+            Layout::None => None,
+            _ => Some(reorder(&mut *bulk, layout, progress)?),
+        };
         progress.update(&compacting(&report));
-        let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
-        declare::after_load(bulk.graph(), options, &cancelled)?;
-        bulk.commit(&cancelled)?;
-        Ok(report)
+        bulk.commit(&|| self.cancel.is_cancelled() || progress.cancelled())?;
+        Ok((report, ordered))
     }
 
     fn load_into(
@@ -588,9 +609,21 @@ impl Database {
         format: ExportFormat,
         progress: &mut dyn Progress,
     ) -> Result<ExportReport, ExportError> {
+        self.export_in_order(directory, format, &LayoutOptions::default(), progress)
+    }
+
+    /// The same, with vertices in the order of a layout, and edges in that of their sources.
+    pub fn export_in_order(
+        &self,
+        directory: impl AsRef<Path>,
+        format: ExportFormat,
+        layout: &LayoutOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<ExportReport, ExportError> {
         self.guarded(&|| "exporting".into(), || {
             let snapshot = self.shared.backend.view(None)?;
-            Ok(mangrove_ingest::export(&*snapshot, directory.as_ref(), format, progress)?)
+            let order = order_of_export(&*snapshot, layout, progress)?;
+            Ok(mangrove_ingest::export_in_order(&*snapshot, order.as_ref(), directory.as_ref(), format, progress)?)
         })
     }
 
@@ -604,9 +637,21 @@ impl Database {
         options: &GraphArOptions,
         progress: &mut dyn Progress,
     ) -> Result<GraphArReport, ExportError> {
+        self.export_lake_in_order(directory, options, &LayoutOptions::default(), progress)
+    }
+
+    /// The same, with vertices in the order of a layout.
+    pub fn export_lake_in_order(
+        &self,
+        directory: impl AsRef<Path>,
+        options: &GraphArOptions,
+        layout: &LayoutOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<GraphArReport, ExportError> {
         self.guarded(&|| "exporting".into(), || {
             let snapshot = self.shared.backend.view(None)?;
-            Ok(mangrove_lake::export(&*snapshot, directory.as_ref(), options, progress)?)
+            let order = order_of_export(&*snapshot, layout, progress)?;
+            Ok(mangrove_lake::export_in_order(&*snapshot, order.as_ref(), directory.as_ref(), options, progress)?)
         })
     }
 
@@ -646,6 +691,16 @@ impl Database {
     ) -> Result<T, E> {
         guard::run(&self.shared.reports, doing, work)
     }
+}
+
+/// Refuses a load that asks for an order and cannot have one.
+fn may_be_ordered(options: &LoadOptions, is_unused: bool) -> Result<(), LoadError> {
+    let hint = match (is_unused, options.compact) {
+        (false, _) => "the database is not empty. Load first, and then write it anew with relayout()",
+        (true, Some(false)) => "the load is not to be compacted. Leave that out, as an ordered load goes into a segment",
+        (true, _) => return Ok(()),
+    };
+    Err(GraphError::Invalid(format!("vertices cannot be loaded in the order of a layout: {hint}")).into())
 }
 
 /// The progress of a load while its data is compacted.

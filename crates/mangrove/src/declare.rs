@@ -89,6 +89,7 @@ pub fn after_load(graph: &mut dyn GraphWrite, options: &LoadOptions, cancelled: 
 fn of_wanted(what: &str, wanted: &str, error: StoreError) -> LoadError {
     match error {
         StoreError::Unknown { .. } => wrong(format!("{what} {wanted}: {error}")),
+        StoreError::Layout(error) => error.into(),
         StoreError::Graph(error) => error.into(),
         StoreError::Bug(bug) => bug.into(),
         StoreError::Aborted => LoadError::Aborted,

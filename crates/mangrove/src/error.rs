@@ -3,6 +3,7 @@
 //! Every error says what happened, where, and what to do. None leaves anything half stored. Each enum has a `Bug` variant for a
 //! caught panic (see [`guard`](crate::guard)).
 
+use mangrove_analytics::AnalyticsError;
 use mangrove_graph::GraphError;
 use thiserror::Error;
 
@@ -64,12 +65,28 @@ pub enum LoadError {
     Load(#[from] mangrove_ingest::LoadError),
     #[error(transparent)]
     Lake(#[from] LakeError),
+    /// The database that a copy goes to cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// No order of vertices could be found.
+    #[error(transparent)]
+    Layout(AnalyticsError),
     #[error(transparent)]
     Graph(#[from] GraphError),
     #[error("{}", ABORTED)]
     Aborted,
     #[error(transparent)]
     Bug(#[from] Bug),
+}
+
+impl From<AnalyticsError> for LoadError {
+    fn from(error: AnalyticsError) -> Self {
+        match error {
+            AnalyticsError::Graph(GraphError::Stopped) => Self::Load(mangrove_ingest::LoadError::Cancelled),
+            AnalyticsError::Graph(error) => Self::Graph(error),
+            error => Self::Layout(error),
+        }
+    }
 }
 
 /// An error from writing the graph to files.
@@ -79,10 +96,23 @@ pub enum ExportError {
     Export(#[from] mangrove_ingest::ExportError),
     #[error(transparent)]
     Lake(#[from] LakeError),
+    /// No order of vertices could be found.
+    #[error(transparent)]
+    Layout(AnalyticsError),
     #[error(transparent)]
     Graph(#[from] GraphError),
     #[error(transparent)]
     Bug(#[from] Bug),
+}
+
+impl From<AnalyticsError> for ExportError {
+    fn from(error: AnalyticsError) -> Self {
+        match error {
+            AnalyticsError::Graph(GraphError::Stopped) => Self::Export(mangrove_ingest::ExportError::Cancelled),
+            AnalyticsError::Graph(error) => Self::Graph(error),
+            error => Self::Layout(error),
+        }
+    }
 }
 
 /// An error from anything else a store does: transactions, schema, indexes, statistics, checks, backups.
@@ -92,10 +122,22 @@ pub enum StoreError {
     Graph(#[from] GraphError),
     #[error("there is no {what} named {name:?}{}", near.as_deref().map_or(WHERE_NAMES_COME_FROM.to_owned(), did_you_mean))]
     Unknown { what: &'static str, name: String, near: Option<String> },
+    /// Layouts could not be measured.
+    #[error(transparent)]
+    Layout(AnalyticsError),
     #[error("{}", ABORTED)]
     Aborted,
     #[error(transparent)]
     Bug(#[from] Bug),
+}
+
+impl From<AnalyticsError> for StoreError {
+    fn from(error: AnalyticsError) -> Self {
+        match error {
+            AnalyticsError::Graph(error) => Self::Graph(error),
+            error => Self::Layout(error),
+        }
+    }
 }
 
 const ABORTED: &str = "an earlier operation of this transaction failed midway, so the transaction was rolled back. Nothing of it \

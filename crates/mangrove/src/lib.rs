@@ -43,6 +43,7 @@ mod ingestion;
 pub mod json;
 mod keys;
 mod lake;
+mod layout;
 mod memory;
 mod open;
 mod prepared;
@@ -63,19 +64,21 @@ mod written;
 pub use mangrove_analytics as analytics;
 pub use mangrove_graph as graph;
 
-pub use analyze::{Analysis, AnalyzeError, AnalyzeOptions, Arrays, Projected};
+pub use analyze::{Analysis, AnalyzeError, AnalyzeOptions, Arrays, Projected, ValuesWritten};
 pub use backend::{Backend, BackendTransaction, BackendView, BulkLoad};
 pub use batches::Batches;
 pub use database::Database;
 pub use error::{Bug, ExportError, LoadError, OpenError, QueryError, QueryErrorKind, StoreError};
 pub use graph::{Cardinality, Declaration, ElementKind, Encoding, GraphError, IdSpace, Schema, Value, ValueType};
 pub use ingestion::Ingestion;
+pub use layout::{LayoutOptions, LayoutReport};
 pub use mangrove_directory::{
     CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Patience, Space, StoreStats, Writer,
 };
 pub use mangrove_ingest as ingest;
 pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};
 pub use mangrove_lake::{GraphArOptions, GraphArReport, LakeChanges, LakeError, LakeOptions, ListOrder, propose_mapping};
+pub use mangrove_layout::{Layout, Measures, Ties};
 pub use mangrove_query::optimize::RULES;
 pub use mangrove_query::procedure::{self, Procedure};
 pub use mangrove_query::stack;

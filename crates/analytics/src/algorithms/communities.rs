@@ -45,8 +45,22 @@ impl Network {
         }
     }
 
+    /// A network of links that are in the lists of both ends.
+    pub fn without_loops(links: Adjacent) -> Self {
+        let inside = vec![0.0; links.vertices()];
+        Self::of(links, inside)
+    }
+
+    pub fn links(&self) -> &Adjacent {
+        &self.links
+    }
+
+    pub fn into_links(self) -> Adjacent {
+        self.links
+    }
+
     fn of(links: Adjacent, inside: Vec<f64>) -> Self {
-        let degree = |vertex: usize| links.weights_of(vertex).iter().sum::<f64>() + inside[vertex];
+        let degree = |vertex: usize| links.weighted(vertex).map(|(_, weight)| weight).sum::<f64>() + inside[vertex];
         let degrees: Vec<f64> = (0..inside.len()).map(degree).collect();
         let total = degrees.iter().sum();
         Self { links, degrees, inside, total }

@@ -10,7 +10,7 @@ use mangrove_graph::Value;
 use super::communities::{Network, renumber};
 use crate::algorithm::{Algorithm, Outcome, Values};
 use crate::error::{AnalyticsError, Result};
-use crate::project::{Needs, Projection};
+use crate::project::{Adjacent, Needs, Projection};
 use crate::run::Run;
 
 /// The value of a vertex is the number of its community.
@@ -39,7 +39,8 @@ impl Algorithm for Louvain {
         }
         run.begin("vertices moved", 0);
         let whole = Network::new(graph, run)?;
-        let (mut found, levels) = self.levels(&whole, run)?;
+        let mut levels = 0;
+        let mut found = self.levels(&whole, run, &mut |_, _| levels += 1)?;
         if self.is_refined {
             // What hung together by a vertex that moved on later is no community.
             found = whole.pieces(&found);
@@ -48,20 +49,41 @@ impl Algorithm for Louvain {
         let summary = vec![
             ("communities", Value::from(count as i64)),
             ("modularity", Value::from(whole.modularity(&found, self.resolution))),
-            ("levels", Value::from(levels)),
+            ("levels", Value::from(levels as i64)),
         ];
         Ok(Outcome { values: Values::Counts(found), summary })
     }
 }
 
+/// Communities within communities. Each level is a network whose vertices are parts of the level before.
+pub struct CommunityTree {
+    /// The links of each level, the given ones first. Those inside a part are left out.
+    pub links: Vec<Adjacent>,
+    /// For each level but the last, the part in the next level that each of its vertices belongs to.
+    pub parts: Vec<Vec<u32>>,
+}
+
 impl Louvain {
-    /// The community of each vertex, and how many levels it took.
-    fn levels(&self, whole: &Network, run: &Run) -> Result<(Vec<u32>, i64)> {
+    /// The levels at which communities are found in a network of links, each of which is in the lists of both ends, and none of which
+    /// is a loop. O(E) for each level.
+    pub fn tree(&self, links: Adjacent, run: &Run) -> Result<CommunityTree> {
+        let whole = Network::without_loops(links);
+        let mut tree = CommunityTree { links: Vec::new(), parts: Vec::new() };
+        self.levels(&whole, run, &mut |parts, next| {
+            tree.parts.push(parts.to_vec());
+            tree.links.push(next.links().clone());
+        })?;
+        tree.links.insert(0, whole.into_links());
+        Ok(tree)
+    }
+
+    /// The community of each vertex. `each` is told which part of the next level each vertex of a level belongs to, and the network of
+    /// that level.
+    fn levels(&self, whole: &Network, run: &Run, each: &mut dyn FnMut(&[u32], &Network)) -> Result<Vec<u32>> {
         // Which vertex of the present level each vertex belongs to, and the communities of that level.
         let mut members: Vec<u32> = (0..whole.vertices() as u32).collect();
         let mut communities = members.clone();
         let mut joined: Option<Network> = None;
-        let mut levels = 0;
         for _ in 0..LEVELS_MAX {
             let network = joined.as_ref().unwrap_or(whole);
             let has_moved = network.move_all(&mut communities, self.resolution, run)?;
@@ -69,13 +91,13 @@ impl Louvain {
             if !has_moved || count == network.vertices() {
                 break;
             }
-            levels += 1;
             let mut parts = match self.is_refined {
                 true => network.refined(&communities, self.resolution),
                 false => communities.clone(),
             };
             let parts_count = renumber(&mut parts);
             let next = network.joined(&parts, parts_count);
+            each(&parts, &next);
             // The parts begin in the communities that they are parts of.
             let mut of_parts = vec![0; parts_count];
             parts.iter().zip(&communities).for_each(|(part, community)| of_parts[*part as usize] = *community);
@@ -84,6 +106,6 @@ impl Louvain {
             joined = Some(next);
         }
         members.iter_mut().for_each(|member| *member = communities[*member as usize]);
-        Ok((members, levels))
+        Ok(members)
     }
 }

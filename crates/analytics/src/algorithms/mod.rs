@@ -28,7 +28,7 @@ pub use bfs::Bfs;
 pub use cdlp::Cdlp;
 pub use coloring::Coloring;
 pub use kcore::KCore;
-pub use louvain::Louvain;
+pub use louvain::{CommunityTree, Louvain};
 pub use matching::Matching;
 pub use pagerank::{PageRank, Until};
 pub use peer_pressure::PeerPressure;

@@ -36,6 +36,7 @@ pub use arrays::Arrays;
 pub use kept::Projections;
 pub use procedures::all as procedures;
 pub use projected::Projected;
+pub use question::available_memory;
 use question::{Answer, Of, Question, Source};
 
 /// Vertices whose ids are read, or whose values are written, at a time.
@@ -201,11 +202,16 @@ impl Database {
             let ids = columns::ids(&*view, &numbering)?;
             let named = columns::named_values(&ids, &outcome.values);
             let values = columns::columns(outcome.values, ids.field, ids.array)?;
+            let mut summary = outcome.summary;
             if let Some(key) = &options.write {
                 let column = named.as_deref().map_or(Column::Array(values.column(1)), Column::Values);
-                self.write_values(column, &numbering, key, &limits)?;
+                let done = self.write_values(column, &numbering, key, &limits)?;
+                summary.push(("written", Value::from(done.written as i64)));
+                if done.replaced > 0 {
+                    summary.push(("replaced", Value::from(done.replaced as i64)));
+                }
             }
-            Ok(Analysis { values, mixed_ids: ids.mixed, named, summary: outcome.summary, reading, running })
+            Ok(Analysis { values, mixed_ids: ids.mixed, named, summary, reading, running })
         })
     }
 
@@ -215,9 +221,16 @@ impl Database {
     }
 
     /// Writes the values of vertices to a property.
-    fn write_values(&self, values: Column<'_>, numbering: &Numbering, key: &str, limits: &ReadContext) -> Result<()> {
+    fn write_values(
+        &self,
+        values: Column<'_>,
+        numbering: &Numbering,
+        key: &str,
+        limits: &ReadContext,
+    ) -> Result<ValuesWritten> {
+        let mut done = ValuesWritten::default();
         if numbering.count() == 0 {
-            return Ok(());
+            return Ok(done);
         }
         let timeout = limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let patience = Patience { timeout, cancelled: &|| limits.cancel.is_cancelled() };
@@ -230,13 +243,25 @@ impl Database {
             let end = numbering.count().min(first + BATCH);
             let (vertices, rows) = (numbering.slice(first..end), first as usize..end as usize);
             match values {
-                Column::Array(values) => write_batch(graph, &vertices, key, values.slice(rows.start, rows.len()))?,
-                Column::Values(values) => write_cells(graph, &vertices, key, &values[rows])?,
+                Column::Array(values) => {
+                    write_batch(graph, &vertices, key, values.slice(rows.start, rows.len()), &mut done)?
+                }
+                Column::Values(values) => write_cells(graph, &vertices, key, &values[rows], &mut done)?,
             }
             first = end;
         }
-        Ok(transaction.commit()?)
+        transaction.commit()?;
+        Ok(done)
     }
+}
+
+/// What a write of values did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ValuesWritten {
+    /// Vertices that got a value.
+    pub written: u64,
+    /// Those that had another before, or the same, or lost it.
+    pub replaced: u64,
 }
 
 /// Values to write.
@@ -248,22 +273,40 @@ enum Column<'a> {
 }
 
 /// As [`write_batch`], for values of several types.
-fn write_cells(graph: &mut dyn GraphWrite, vertices: &[VertexId], key: KeyId, values: &[Value]) -> Result<()> {
+fn write_cells(
+    graph: &mut dyn GraphWrite,
+    vertices: &[VertexId],
+    key: KeyId,
+    values: &[Value],
+    done: &mut ValuesWritten,
+) -> Result<()> {
     let there = graph.contain(Elements::Vertices(vertices))?;
-    for ((vertex, value), _) in vertices.iter().zip(values).zip(there).filter(|(_, is_there)| *is_there) {
+    let had = graph.have(Elements::Vertices(vertices), key)?;
+    for row in (0..vertices.len()).filter(|row| there[*row]) {
+        let (vertex, value) = (&vertices[row], &values[row]);
         let cell = if value.is_null() { Cell::Absent } else { Cell::One(value.clone()) };
+        done.written += u64::from(!cell.is_absent());
+        done.replaced += u64::from(had[row]);
         graph.set_cell(ElementId::Vertex(*vertex), key, cell)?;
     }
     Ok(())
 }
 
 /// Sets the values of those vertices that are still there. A vertex without a value loses the one that it had.
-fn write_batch(graph: &mut dyn GraphWrite, vertices: &[VertexId], key: KeyId, values: ArrayRef) -> Result<()> {
+fn write_batch(
+    graph: &mut dyn GraphWrite,
+    vertices: &[VertexId],
+    key: KeyId,
+    values: ArrayRef,
+    done: &mut ValuesWritten,
+) -> Result<()> {
     let there = graph.contain(Elements::Vertices(vertices))?;
     let had = graph.have(Elements::Vertices(vertices), key)?;
     let nulls = values.logical_nulls();
     let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
     let rows = || there.iter().enumerate().filter(|(_, is_there)| **is_there).map(|(row, _)| row);
+    done.written += rows().filter(|row| !is_null(*row)).count() as u64;
+    done.replaced += rows().filter(|row| had[*row]).count() as u64;
     for row in rows().filter(|row| is_null(*row) && had[*row]) {
         graph.set_cell(ElementId::Vertex(vertices[row]), key, Cell::Absent)?;
     }

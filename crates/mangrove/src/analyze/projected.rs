@@ -10,7 +10,7 @@ use mangrove_analytics::{AnalyticsError, Needs, Projection, Stage, watched};
 use mangrove_graph::ReadContext;
 
 use super::question::chosen;
-use super::{AnalyzeError, AnalyzeOptions, Column, Result, columns};
+use super::{AnalyzeError, AnalyzeOptions, Column, Result, ValuesWritten, columns};
 use crate::Database;
 
 /// A part of the graph as arrays. It is a snapshot: changes of the database do not change it.
@@ -43,7 +43,13 @@ impl Database {
     ///
     /// # Errors
     /// If there is not one value for each vertex, or if the graph cannot be written.
-    pub fn write_projected(&self, graph: &Projected, key: &str, values: &ArrayRef, options: &AnalyzeOptions) -> Result<()> {
+    pub fn write_projected(
+        &self,
+        graph: &Projected,
+        key: &str,
+        values: &ArrayRef,
+        options: &AnalyzeOptions,
+    ) -> Result<ValuesWritten> {
         self.guarded(&|| "writing values".into(), || {
             if values.len() != graph.len() {
                 return Err(wrong_length(values.len(), graph.len()));

@@ -146,7 +146,7 @@ impl<'a> Question<'a> {
     }
 }
 
-fn threads(options: &AnalyzeOptions) -> usize {
+pub fn threads(options: &AnalyzeOptions) -> usize {
     match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads.min(THREADS_MAX),
@@ -288,7 +288,7 @@ fn vertex(of: &Of<'_>, option: &str, id: &Value) -> Result<VertexId> {
 }
 
 /// What the machine can give without swapping; `None` if it does not say.
-fn available_memory() -> Option<u64> {
+pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)

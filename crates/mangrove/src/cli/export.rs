@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::progress::Bar;
+use super::relayout::Order;
 use super::{Failure, counted, open_reading, say, warn};
-use crate::{ExportError, ExportFormat, GraphArOptions, LakeError, ListOrder};
+use crate::{ExportError, ExportFormat, GraphArOptions, LakeError, Layout, ListOrder};
 
 /// Write the graph to files for other programs; `mangrove load DB DIR` loads them back (of graphar: DIR/NAME.graph.yml)
 #[derive(Args)]
@@ -34,6 +35,8 @@ pub struct Export {
     /// For graphar: the lists of edges to write; default: ordered_by_source,ordered_by_dest
     #[arg(long, value_name = "LIST,…", value_delimiter = ',', value_parser = list_order)]
     lists: Vec<ListOrder>,
+    #[command(flatten)]
+    order: Order,
 }
 
 fn list_order(name: &str) -> Result<ListOrder, String> {
@@ -67,7 +70,8 @@ impl Export {
             let only = "--lossy, --vertex-chunk, --edge-chunk, --group and --lists are for --format graphar";
             return Err(Failure::Usage(only.into()));
         }
-        let report = open_reading(&self.db)?.export(&self.dir, format, &mut Bar::new(false))?;
+        let layout = self.order.options(Layout::None)?;
+        let report = open_reading(&self.db)?.export_in_order(&self.dir, format, &layout, &mut Bar::new(false))?;
         warn(&report.warnings);
         say(&format!(
             "wrote {} and {} to {}",
@@ -79,6 +83,7 @@ impl Export {
     }
 
     fn run_lake(self) -> Result<(), Failure> {
+        let layout = self.order.options(Layout::None)?;
         let defaults = GraphArOptions::default();
         let options = GraphArOptions {
             vertex_chunk: self.vertex_chunk.map_or(defaults.vertex_chunk, NonZeroU64::get),
@@ -87,7 +92,7 @@ impl Export {
             lists: if self.lists.is_empty() { defaults.lists } else { self.lists },
             is_lossy: self.lossy,
         };
-        let report = match open_reading(&self.db)?.export_lake(&self.dir, &options, &mut Bar::new(false)) {
+        let report = match open_reading(&self.db)?.export_lake_in_order(&self.dir, &options, &layout, &mut Bar::new(false)) {
             Err(ExportError::Lake(lossy @ LakeError::Lossy(_))) => {
                 let hint = "Export csv, parquet or graphson, or allow the loss with --lossy";
                 return Err(Failure::Request(format!("{lossy}\n{hint}")));

@@ -6,13 +6,14 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use super::progress::Bar;
+use super::relayout::{Order, worth};
 use crate::lake::is_description;
 
 use super::{Failure, counted, grouped, query, say, warn};
 use crate::graph::Schema;
 use crate::ingest::{self, EdgeFiles, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnExists};
 use crate::readers::{Readers, read_files};
-use crate::{Database, Durability, IdSpace, LoadOptions, LoadReport, OpenOptions};
+use crate::{Database, Durability, IdSpace, Layout, LayoutReport, LoadOptions, LoadReport, OpenOptions};
 
 /// Load files into a database; create the database if it does not exist
 #[derive(Args)]
@@ -87,6 +88,8 @@ pub struct Load {
     /// Create an index on this vertex property after the load: LABEL.KEY
     #[arg(long, value_name = "LABEL.KEY")]
     index: Vec<String>,
+    #[command(flatten)]
+    order: Order,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -158,7 +161,8 @@ impl Load {
             return self.write(path, &options);
         }
         let id_space = options.id_space().map_err(crate::LoadError::from)?;
-        self.load(id_space, |database, bar| database.load(&options, bar))
+        let layout = self.order.options(Layout::None)?;
+        self.load(id_space, |database, bar| database.load_in_order(&options, &layout, bar))
     }
 
     /// Copies a graph in open files.
@@ -172,28 +176,30 @@ impl Load {
             && self.on_error == OnError::Fail
             && [&self.edge_key, &self.edge_time, &self.encoding].iter().all(|given| given.is_none())
             && self.delimiter.is_none()
-            && !self.create_missing;
+            && !self.create_missing
+            && self.order.options(Layout::None)?.layout == Layout::None;
         if !is_default {
             let what = "a .yml file describes a graph in open files, and how to read them";
             let hint = "leave out all options but --id-space, --relaxed and --quiet";
             return Err(Failure::Usage(format!("{what}: {hint}")));
         }
         let id_space = Database::open_lake(file)?.schema()?.id_space;
-        self.load(Some(id_space), |database, bar| database.load_lake(file, bar))
+        self.load(Some(id_space), |database, bar| Ok((database.load_lake(file, bar)?, None)))
     }
 
     /// Runs a load. `id_space` is what a new database gets unless the command names another.
     fn load(
         &self,
         id_space: Option<IdSpace>,
-        load: impl FnOnce(&Database, &mut Bar) -> Result<LoadReport, crate::LoadError>,
+        load: impl FnOnce(&Database, &mut Bar) -> Result<(LoadReport, Option<LayoutReport>), crate::LoadError>,
     ) -> Result<(), Failure> {
         let made = !self.db.exists();
         let database = self.open(id_space)?;
         let started = Instant::now();
         match load(&database, &mut Bar::new(self.quiet)) {
-            Ok(report) => {
+            Ok((report, ordered)) => {
                 self.report(&report, started);
+                ordered.iter().for_each(|ordered| say(&worth(ordered)));
                 Ok(())
             }
             Err(error) => {

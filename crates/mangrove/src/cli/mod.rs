@@ -18,6 +18,7 @@ mod output;
 mod params;
 mod progress;
 mod query;
+mod relayout;
 mod shell;
 mod stats;
 
@@ -55,6 +56,7 @@ enum Command {
     Check(check::Check),
     Backup(backup::Backup),
     Compact(compact::Compact),
+    Relayout(relayout::Relayout),
     Lake(lake::Lake),
     Demo(demo::Demo),
     Docs(docs::Docs),
@@ -101,6 +103,7 @@ fn dispatch(command: Command, readers: &dyn Readers<String>) -> Result<(), Failu
         Command::Check(check) => check.run(),
         Command::Backup(backup) => backup.run(),
         Command::Compact(compact) => compact.run(),
+        Command::Relayout(relayout) => relayout.run(),
         Command::Lake(lake) => lake.run(),
         Command::Demo(demo) => demo.run(),
         Command::Docs(docs) => docs.run(),

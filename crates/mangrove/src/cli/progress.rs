@@ -67,6 +67,7 @@ impl Bar {
             Phase::Vertices => "vertices",
             Phase::Edges => "edges",
             Phase::Retyping => "retyping columns",
+            Phase::Ordering => "ordering vertices",
             Phase::Compacting => "compacting",
         });
         if status.bytes_total > 0 {

@@ -9,19 +9,26 @@ use comfy_table::{Cell, CellAlignment};
 use mangrove_graph::{ElementKind, GraphView, IndexSchema, LabelSchema, PropertyId, PropertySchema, Schema, Statistics};
 use serde_json::{Value as Json, json};
 
+use super::progress::Bar;
 use super::{Failure, grouped, open_reading, output};
 use crate::compressed::compressed;
-use crate::{Database, Encoding, IdSpace, OldSnapshot, StoreError};
+use crate::{Database, Encoding, IdSpace, Layout, LayoutOptions, LayoutReport, OldSnapshot, StoreError};
 
 /// Show counts by label, properties, indexes and sizes
 #[derive(Args)]
 pub struct Stats {
     /// Directory of the database
     db: PathBuf,
+    /// Also measure the order of vertices, and what each other layout would give; a graph of at most 2,000,000 edges is always measured
+    #[arg(long)]
+    layouts: bool,
     /// Write the answer in this format
     #[arg(long, value_enum, default_value = "table")]
     format: StatsFormat,
 }
+
+/// Graphs with more edges are measured only if asked for.
+const MEASURED_MAX: u64 = 2_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StatsFormat {
@@ -33,13 +40,65 @@ impl Stats {
     pub fn run(self) -> Result<(), Failure> {
         let database = open_reading(&self.db)?;
         match self.format {
-            StatsFormat::Json => output::print_text(&as_json(&database)?.to_string()),
+            StatsFormat::Json => output::print_text(&self.as_json(&database)?.to_string()),
             StatsFormat::Table => {
                 let view = database.snapshot()?;
-                let texts = [counts(&*view)? + &sizes(&database)?, schema(&*view), segment(&database)?];
+                let texts =
+                    [counts(&*view)? + &sizes(&database)?, schema(&*view), segment(&database)?, self.layouts(&database)?];
                 output::print_text(&texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"))
             }
         }
+    }
+
+    /// What the order of vertices and each layout is worth; `None` if that was not asked for and takes long, or if there are no edges.
+    fn measured(&self, database: &Database) -> Result<Option<Vec<LayoutReport>>, Failure> {
+        let (schema, counts) = read(database)?;
+        let edges = total(&schema, &counts, ElementKind::Edge);
+        if edges == 0 || edges > MEASURED_MAX && !self.layouts {
+            return Ok(None);
+        }
+        Ok(Some(database.layouts(&LayoutOptions::default(), &mut Bar::new(false))?))
+    }
+
+    /// The order of vertices, and what each layout would give.
+    fn layouts(&self, database: &Database) -> Result<String, Failure> {
+        let name = database.stats()?.layout.map_or_else(|| "as loaded".to_owned(), |name| format!("{name}, at the load"));
+        let Some(measured) = self.measured(database)? else {
+            return Ok(format!("layout: {name}; --layouts measures it\n"));
+        };
+        let mut table = crate::show::drawing();
+        table.set_header(["layout", "cost", "distance", "bits/edge", "blocks/list"]);
+        for LayoutReport { layout, after, .. } in measured {
+            table.add_row([
+                Cell::new(if layout == Layout::None { "(now)" } else { layout.name() }),
+                number(after.cost as u64),
+                number(after.distance() as u64),
+                Cell::new(format!("{:.2}", after.bits_per_entry())).set_alignment(CellAlignment::Right),
+                Cell::new(format!("{:.2}", after.blocks_per_list())).set_alignment(CellAlignment::Right),
+            ]);
+        }
+        Ok(format!("layout: {name}\n{table}\n"))
+    }
+
+    fn as_json(&self, database: &Database) -> Result<Json, Failure> {
+        let mut json = as_json(database)?;
+        json["layout"] = json!({
+            "name": database.stats()?.layout,
+            "measures": self.measured(database)?.map(|reports| {
+                let measures = |report: &LayoutReport| {
+                    let name = if report.layout == Layout::None { "now" } else { report.layout.name() };
+                    let after = report.after;
+                    (name.to_owned(), json!({
+                        "cost": after.cost,
+                        "distance": after.distance(),
+                        "bitsPerEdge": after.bits_per_entry(),
+                        "blocksPerList": after.blocks_per_list(),
+                    }))
+                };
+                Json::Object(reports.iter().map(measures).collect())
+            }),
+        });
+        Ok(json)
     }
 }
 

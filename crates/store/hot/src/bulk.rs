@@ -10,8 +10,9 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{Catalog, GraphError, Result};
+use mangrove_graph::{Catalog, GraphError, GraphView, GraphWrite, Result};
 
+use crate::format::catalog;
 use crate::lmdb::table::{SUMS, Table, Tables};
 use crate::segments::segment::{self, Segments};
 use crate::store::Hot;
@@ -23,6 +24,7 @@ use crate::write::HotTransaction;
 pub struct Bulk {
     scratch: HotTransaction,
     target: HotTransaction,
+    layout: Option<String>,
 }
 
 impl HotTransaction {
@@ -35,17 +37,18 @@ impl HotTransaction {
         if !self.is_unused()? {
             return Err(GraphError::Invalid("a bulk load needs a graph without vertices and edges".into()));
         }
-        let shared = self.shared().clone();
-        let directory = segment::scratch(shared.env.path());
-        if directory.exists() {
-            std::fs::remove_dir_all(&directory).map_err(GraphError::storage)?;
-        }
+        Ok(Bulk { scratch: self.scratch()?, target: self, layout: None })
+    }
+
+    /// A transaction on new tables with the schema of this one.
+    fn scratch(&self) -> Result<HotTransaction> {
+        let directory = segment::scratch(self.shared().env.path());
         let hot = Hot::scratch(&directory, self.reader().schema.id_space)?;
         let mut begun = hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?;
-        copy(&self, &mut begun, |tables| tables.meta, |key| key != SUMS)?;
-        copy(&self, &mut begun, |tables| tables.schema, |_| true)?;
+        copy(self, &mut begun, |tables| tables.meta, |key| key != SUMS)?;
+        copy(self, &mut begun, |tables| tables.schema, |_| true)?;
         begun.commit()?;
-        Ok(Bulk { scratch: hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?, target: self })
+        hot.begin_for(Writer::this_thread(), Patience::ENDLESS)
     }
 
     /// Whether the store has no vertices, no edges and no segments, and the transaction has changed nothing.
@@ -62,12 +65,31 @@ impl Bulk {
         &mut self.scratch
     }
 
+    /// Writes what was loaded anew, in an order named `layout`: `write` reads it, and writes the same graph to the empty one that takes its
+    /// place.
+    pub fn rewrite(
+        &mut self,
+        layout: &str,
+        write: &mut dyn FnMut(&dyn GraphView, &mut dyn GraphWrite) -> Result<()>,
+    ) -> Result<()> {
+        let mut again = self.target.scratch()?;
+        write(&self.scratch, &mut again)?;
+        self.scratch = again;
+        self.note_layout(layout);
+        Ok(())
+    }
+
+    /// Notes that vertices are loaded in an order of that name.
+    pub fn note_layout(&mut self, layout: &str) {
+        self.layout = Some(layout.to_owned());
+    }
+
     /// Seals what was loaded and makes it part of the store, durably. Returns the segment's size in bytes.
     ///
     /// # Errors
     /// Those of a commit. The store then stays as it was.
     pub fn commit(self, cancelled: &dyn Fn() -> bool) -> Result<u64> {
-        let Self { mut scratch, mut target } = self;
+        let Self { mut scratch, mut target, layout } = self;
         scratch.must_be_sound()?;
         scratch.new_ones_have_all()?;
         let shared = target.shared().clone();
@@ -78,6 +100,10 @@ impl Bulk {
         });
         drop(scratch);
         taken?;
+        if let Some(layout) = layout {
+            let tables = shared.tables;
+            catalog::put_layout(&tables, target.txn_mut(), &layout)?;
+        }
         let segment = new.opened()?;
         let bytes = segment.bytes();
         target.stand_on(new, Segments::new(vec![Arc::new(segment)]))?;

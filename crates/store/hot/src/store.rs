@@ -10,6 +10,7 @@ use heed::CompactionOption;
 use mangrove_graph::{GraphError, IdSpace, Result};
 
 use crate::check::{self, CheckReport};
+use crate::format::catalog;
 use crate::format::catalog::Declared;
 use crate::lmdb::env;
 use crate::lmdb::readers::Readers;
@@ -315,7 +316,8 @@ impl Hot {
         let file_bytes = disk::allocated_bytes(&self.path().join(DATA))?;
         let sealing_error = self.shared.keeper.last_error();
         let space = space::look(&self.shared)?;
-        Ok(StoreStats { tables, file_bytes, segments, parts: sealed.sizes()?, sealing_error, space })
+        let layout = catalog::layout(&self.shared.tables, &txn)?;
+        Ok(StoreStats { tables, file_bytes, segments, parts: sealed.sizes()?, layout, sealing_error, space })
     }
 
     pub fn path(&self) -> PathBuf {
@@ -333,6 +335,8 @@ pub struct StoreStats {
     pub segments: Vec<u64>,
     /// What takes these bytes.
     pub parts: Vec<PartStats>,
+    /// The order in which the bulk load that filled the store gave vertices their ids, if it chose one.
+    pub layout: Option<String>,
     /// Why sealing in the background last failed, if it did.
     pub sealing_error: Option<String>,
     pub space: Space,

@@ -16,7 +16,7 @@ mod walk;
 
 use std::path::Path;
 
-use mangrove_graph::GraphView;
+use mangrove_graph::{GraphView, Numbering};
 
 pub use self::walk::{ExportError, ExportFormat, ExportReport};
 
@@ -30,13 +30,24 @@ pub fn export(
     format: ExportFormat,
     progress: &mut dyn Progress,
 ) -> Result<ExportReport, ExportError> {
+    export_in_order(view, None, directory, format, progress)
+}
+
+/// The same, with vertices in another order than that of their ids, and edges in the order of their sources.
+pub fn export_in_order(
+    view: &dyn GraphView,
+    order: Option<&Numbering>,
+    directory: &Path,
+    format: ExportFormat,
+    progress: &mut dyn Progress,
+) -> Result<ExportReport, ExportError> {
     let failed = |source| ExportError::Write { path: directory.to_owned(), source };
     let is_new = !directory.exists();
     std::fs::create_dir_all(directory).map_err(failed)?;
     if std::fs::read_dir(directory).map_err(failed)?.next().is_some() {
         return Err(ExportError::NotEmpty(directory.to_owned()));
     }
-    let mut walk = ExportWalk { view, progress, report: ExportReport::default(), tables: Vec::new() };
+    let mut walk = ExportWalk { view, order, progress, report: ExportReport::default(), tables: Vec::new() };
     match write(&mut walk, directory, format) {
         Ok(()) => Ok(walk.report),
         Err(error) => {

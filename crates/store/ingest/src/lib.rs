@@ -10,7 +10,9 @@
 //! to export. It knows no store, no query language and no terminal.
 
 mod batches;
+mod by_source;
 pub mod bytes;
+mod copy;
 mod detect;
 mod error;
 mod export;
@@ -25,8 +27,9 @@ mod writing;
 
 pub use batches::column::ColumnType;
 pub use batches::rows::{IdType, Scope};
+pub use copy::{CopyTerms, copy};
 pub use error::{BadRow, Fault, LoadError, Location, Malformed, Spot};
-pub use export::{ExportError, ExportFormat, ExportReport, export};
+pub use export::{ExportError, ExportFormat, ExportReport, export, export_in_order};
 pub use load::{load, write_mapping};
 pub use progress::{Phase, Progress, Quiet, Status};
 pub use stream::{Commit, Ingest, IngestOptions, Work};

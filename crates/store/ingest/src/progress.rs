@@ -10,6 +10,8 @@ pub enum Phase {
     Edges,
     /// Converting columns whose type widened during the load.
     Retyping,
+    /// Finding an order of the vertices.
+    Ordering,
     /// Compressing the loaded data.
     Compacting,
 }

@@ -27,4 +27,4 @@ pub use graph::{Lake, LakeChanges, LakeOptions, LakeView};
 pub use info::parse_descriptions;
 pub use load::load;
 pub use propose::propose_mapping;
-pub use write::{GraphArOptions, GraphArReport, ListOrder, export};
+pub use write::{GraphArOptions, GraphArReport, ListOrder, export, export_in_order};

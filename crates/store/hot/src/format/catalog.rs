@@ -7,6 +7,7 @@
 //!           "segments" -> of each segment under the tables, oldest first: number 8 | its own id 16 | checksum of its directory 8
 //!               (before format 6: only the number; in format 2: "segment" -> the number of the only one)
 //!           "times" -> edge label 2 | place 8 ...: of labels with a time before format 5: first place whose time is its property
+//!           "layout" -> the name of the order in which a bulk load gave its vertices their ids, if it chose one
 //!           "count", kind 1, label 2 -> next local 8 | live 8 | [end of the places that are, or were to be, sealed 8]
 //!   schema  0 kind 1 label 2 -> name | time or key | further | ends | 1 if dropped
 //!               (before format 7: name | time | properties | further | ends)
@@ -47,6 +48,7 @@ pub struct Counter {
 }
 
 const DATABASE: &[u8] = b"database";
+const LAYOUT: &[u8] = b"layout";
 
 pub fn first_meta(id_space: IdSpace) -> [(&'static [u8], Vec<u8>); 4] {
     let space = match id_space {
@@ -137,6 +139,17 @@ pub fn put_times(tables: &Tables, t: &mut Writing<'_>, old: &[(LabelId, u64)]) -
     let bytes: Vec<u8> =
         old.iter().flat_map(|(label, place)| [&label.0.to_le_bytes()[..], &place.to_le_bytes()].concat()).collect();
     tables.meta.put(t, b"times", &bytes)
+}
+
+/// Notes in which order the vertices of a bulk load have their ids.
+pub fn put_layout(tables: &Tables, t: &mut Writing<'_>, name: &str) -> Result<()> {
+    tables.meta.put(t, LAYOUT, name.as_bytes())
+}
+
+/// The name of the order that a bulk load chose.
+pub fn layout(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Option<String>> {
+    let Some(name) = tables.meta.get(txn, LAYOUT).map_err(lmdb)? else { return Ok(None) };
+    std::str::from_utf8(name).map(|name| Some(name.to_owned())).map_err(|_| corrupt("the name of the layout is no text"))
 }
 
 pub fn count_key(kind: ElementKind, label: LabelId) -> [u8; 8] {

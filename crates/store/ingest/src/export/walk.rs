@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mangrove_graph::{
-    EdgeRef, ElementKind, GraphError, GraphView, IdSpace, LabelId, Scan, ScanCursor, Value, VertexId, record,
+    EdgeRef, ElementKind, GraphError, GraphView, IdSpace, LabelId, Numbering, Scan, ScanCursor, Value, VertexId, record,
 };
 use thiserror::Error;
 
+use crate::by_source::by_source;
 use crate::progress::{Phase, Progress, Status};
 use crate::text::mapping_text::TableText;
 
@@ -77,6 +78,8 @@ pub(super) const PAGE: usize = 4096;
 /// Goes through a graph page by page and reports progress.
 pub(super) struct ExportWalk<'a> {
     pub(super) view: &'a dyn GraphView,
+    /// The order of vertices, if it is not that of their ids. The edges of a vertex follow each other then.
+    pub(super) order: Option<&'a Numbering>,
     pub(super) progress: &'a mut dyn Progress,
     pub(super) report: ExportReport,
     /// How to read the tables written so far.
@@ -91,6 +94,16 @@ impl<'a> ExportWalk<'a> {
         page_size: usize,
         mut each: impl FnMut(&mut Self, &[VertexId]) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
+        if let Some(order) = self.order {
+            let Some(order) = order.of(label) else { return Ok(()) };
+            for start in (0..order.count()).step_by(page_size) {
+                let page = order.slice(start..order.count().min(start + page_size as u64));
+                each(self, &page)?;
+                self.report.vertices += page.len() as u64;
+                self.tell()?;
+            }
+            return Ok(());
+        }
         let scan = Scan::of(label);
         let (mut cursor, mut page) = (ScanCursor::default(), Vec::new());
         while !cursor.done {
@@ -109,6 +122,14 @@ impl<'a> ExportWalk<'a> {
         label: LabelId,
         mut each: impl FnMut(&mut Self, &[EdgeRef]) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
+        if let Some(order) = self.order {
+            let view = self.view;
+            return by_source(view, label, order, &mut |page| {
+                each(self, page)?;
+                self.report.edges += page.len() as u64;
+                self.tell()
+            });
+        }
         let scan = Scan::of(label);
         let (mut cursor, mut page) = (ScanCursor::default(), Vec::new());
         while !cursor.done {

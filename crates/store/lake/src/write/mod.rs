@@ -78,13 +78,24 @@ pub fn export(
     options: &GraphArOptions,
     progress: &mut dyn Progress,
 ) -> Result<GraphArReport> {
+    export_in_order(view, None, destination, options, progress)
+}
+
+/// The same, with vertices in another order than that of their ids.
+pub fn export_in_order(
+    view: &dyn GraphView,
+    order: Option<&Numbering>,
+    destination: &Path,
+    options: &GraphArOptions,
+    progress: &mut dyn Progress,
+) -> Result<GraphArReport> {
     check(view.schema(), options)?;
     let (plans, losses) = column::plan(view)?;
     if !losses.is_empty() && !options.is_lossy {
         return Err(LakeError::Lossy(losses));
     }
     let unpublished = Unpublished::new(destination)?;
-    let orders = Numbering::new(view, &Scan::default())?;
+    let orders = order.map_or_else(|| Numbering::new(view, &Scan::default()), |order| Ok(order.clone()))?;
     let tasks = tasks(view, &plans, &orders, options);
     let written = Written { root: unpublished.path(), orders: &orders, plans: &plans, counts: Counts::default() };
     run(view, &tasks, &written, progress)?;

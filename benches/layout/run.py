@@ -1,0 +1,139 @@
+"""Layouts of real and planted graphs, beside recursive METIS.
+
+    python benches/layout/run.py [--edges DIR] [--markdown docs/layout.md]
+
+Measures a planted graph, and those of DIR. It holds one edge list for each graph: `NAME.csv.gz`, with a header and two columns of numbers.
+"""
+
+import argparse
+import csv
+import gzip
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import mangrovedb as mg
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LAYOUTS = ("community", "partition", "degree", "bfs")
+# Leaves of METIS's tree are this small, and are then ordered greedily.
+LEAF = 64
+# The planted graph: as many people and friendships as in the thesis's Facebook graph of New Orleans, in communities.
+PEOPLE, FRIENDSHIPS, COMMUNITY, INSIDE = 63_731, 817_090, 130, 0.7
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--edges", type=Path, help="directory of edge lists")
+    parser.add_argument("--markdown", type=Path, help="also rewrite the table in this page")
+    options = parser.parse_args()
+    lines = []
+    for file in sorted(options.edges.glob("*.csv.gz")) if options.edges else []:
+        lines += rows(file.name.removesuffix(".csv.gz"), read(file))
+    lines += rows("planted", planted())
+    text = "\n".join(["| graph | order | cost | bits an edge | blocks a list | found at, edges/s |", "|---|---|---:|---:|---:|---:|", *lines])
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    text = f"`python benches/layout/run.py --edges DIR` at commit `{commit}`, {time.strftime('%Y-%m-%d')}, {os.cpu_count()} threads.\n\n{text}"
+    print(text)
+    if options.markdown:
+        between(options.markdown, text)
+
+
+def read(file):
+    with gzip.open(file, "rt") as lines:
+        rows = csv.reader(lines)
+        next(rows)
+        return np.array([(int(source), int(target)) for source, target in rows])
+
+
+def planted():
+    rng = np.random.default_rng(5)
+    names = rng.permutation(PEOPLE)
+    source = rng.integers(PEOPLE, size=FRIENDSHIPS)
+    first = source // COMMUNITY * COMMUNITY
+    inside = first + rng.integers(COMMUNITY, size=FRIENDSHIPS) % np.minimum(COMMUNITY, PEOPLE - first)
+    target = np.where(rng.random(FRIENDSHIPS) < INSIDE, inside, rng.integers(PEOPLE, size=FRIENDSHIPS))
+    return np.stack([names[source], names[target]], axis=1)
+
+
+def rows(name, edges):
+    """The rows of a graph. Vertices are loaded in the order of their numbers."""
+    ids = np.unique(edges)
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch)
+        db = loaded(home / "db", ids, edges)
+        orders = {"as loaded": (db.layouts()["now"], None)}
+        for layout in LAYOUTS:
+            report = db.relayout(home / layout, layout, progress=False)["layout"]
+            orders[layout] = (report["after"], report["seconds"])
+        started = time.perf_counter()
+        order = metis(ids, edges)
+        seconds = time.perf_counter() - started
+        orders["METIS"] = (loaded(home / "metis", ids[order], edges).layouts()["now"], seconds)
+    first = orders["as loaded"][0]["cost"]
+    links = len(np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0))
+    print(f"{name}: {len(ids):,} vertices, {links:,} links", file=sys.stderr)
+    out = []
+    for order, (found, seconds) in orders.items():
+        cost = f"{found['cost'] / 1e6:,.0f} M" if order == "as loaded" else f"{100 * (found['cost'] / first - 1):+.0f}%"
+        speed = f"{links / seconds / 1e6:.2f} M" if seconds else ""
+        out.append(f"| {name if order == 'as loaded' else ''} | {order} | {cost} | {found['bits_per_edge']:.2f} | {found['blocks_per_list']:.2f} | {speed} |")
+    return out
+
+
+def loaded(path, ids, edges):
+    db = mg.open(path, durability="relaxed")
+    db.load(nodes={"v": {"~id": ids}}, edges={("v", "e", "v"): {"from": edges[:, 0], "to": edges[:, 1]}}, compact=True, progress=False)
+    return db
+
+
+def metis(ids, edges):
+    """Positions in `ids` by recursive bisection, and greedily within its leaves."""
+    import pymetis
+
+    ends = np.searchsorted(ids, edges)
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    both = np.unique(np.concatenate([ends, ends[:, ::-1]]), axis=0)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(both[:, 0], minlength=len(ids)))])
+    leaves = max(2, len(ids) // LEAF)
+    graph = pymetis.CSRAdjacency(adj_starts=starts, adjacent=both[:, 1])
+    _, parts = pymetis.part_graph(leaves, adjacency=graph, recursive=True)
+    members = [[] for _ in range(leaves)]
+    for vertex, part in enumerate(parts):
+        members[part].append(vertex)
+    lists = np.split(both[:, 1], starts[1:-1])
+    return [vertex for part in members for vertex in greedy(part, lists)]
+
+
+def greedy(part, lists):
+    """The next vertex is the one most tied to those placed, on the side that is nearer to them."""
+    inside = set(part)
+    ties = {vertex: [other for other in lists[vertex].tolist() if other in inside] for vertex in part}
+    placed, left, right = {}, [], []
+    tied = dict.fromkeys(part, 0)
+    while tied:
+        vertex = max(tied, key=lambda vertex: (tied[vertex] / max(1, len(ties[vertex])), len(ties[vertex])))
+        near = [placed[other] for other in ties[vertex] if other in placed]
+        is_left = bool(near) and sum(near) / len(near) < (len(right) - len(left)) / 2
+        (left if is_left else right).append(vertex)
+        placed[vertex] = -len(left) if is_left else len(right)
+        del tied[vertex]
+        for other in ties[vertex]:
+            if other in tied:
+                tied[other] += 1
+    return left[::-1] + right
+
+
+def between(page, text):
+    begin, end = "<!-- layouts: begin; written by benches/layout/run.py, do not edit -->", "<!-- layouts: end -->"
+    old = page.read_text()
+    before, after = old.split(begin)[0], old.split(end)[1]
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+
+
+if __name__ == "__main__":
+    main()

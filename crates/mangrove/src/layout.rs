@@ -1,0 +1,229 @@
+//! Orders of vertices: of a load, of a database that is written anew, and of an export.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use mangrove_analytics::{AnalyticsError, Needs, Projection, Reading, Run, Selection, Stage, watched};
+use mangrove_directory::{Patience, Writer};
+use mangrove_graph::{GraphError, GraphView, GraphWrite, Numbering, ReadContext};
+use mangrove_ingest::{CopyTerms, LoadReport, Phase, Progress, Status};
+use mangrove_layout::{Layout, Measures, Ties, measure_order, order};
+
+use crate::analyze::available_memory;
+use crate::backend::BulkLoad;
+use crate::error::LoadError;
+use crate::{Database, ExportError, OpenOptions, StoreError};
+
+/// The bytes of a record when blocks are counted.
+const RECORD_BYTES: u64 = 40;
+
+/// In which order vertices get their ids, and what finding it may take.
+#[derive(Clone, Debug, Default)]
+pub struct LayoutOptions {
+    pub layout: Layout,
+    /// How strongly friends are tied, for [`Layout::Community`].
+    pub ties: Ties,
+    /// 0 means one for each core.
+    pub threads: usize,
+    /// The most memory that it may take; `None` for what the machine has left.
+    pub memory_bytes: Option<u64>,
+}
+
+impl From<Layout> for LayoutOptions {
+    fn from(layout: Layout) -> Self {
+        Self { layout, ..Self::default() }
+    }
+}
+
+/// What an order is worth.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LayoutReport {
+    pub layout: Layout,
+    /// The measures of the order that was there.
+    pub before: Measures,
+    pub after: Measures,
+    /// How long it took to find.
+    pub duration: Duration,
+}
+
+type Found = Result<(Numbering, LayoutReport), AnalyticsError>;
+
+/// The vertices of a graph as a network without directions.
+struct Network {
+    projection: Projection,
+    limits: ReadContext,
+    threads: usize,
+    bytes_max: u64,
+}
+
+impl Network {
+    fn read(view: &dyn GraphView, options: &LayoutOptions, show: &mut Shown<'_>) -> Result<Self, AnalyticsError> {
+        let threads = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let bytes_max = options.memory_bytes.or_else(available_memory).unwrap_or(u64::MAX);
+        let limits = show.limits.clone();
+        let reading = Reading { threads, bytes_max, limits: &limits, show: &mut |stage| show.show(stage) };
+        let needs = Needs { incoming: true, ..Needs::default() };
+        let projection = Projection::new(view, &Selection::default(), needs, reading)?;
+        Ok(Self { projection, limits, threads, bytes_max })
+    }
+
+    /// The order of a layout, and what it is worth.
+    fn ordered(&self, layout: Layout, ties: Ties, show: &mut Shown<'_>) -> Found {
+        let needed = self.projection.bytes() + 2 * self.projection.entries() * 4;
+        let needed = needed + layout.bytes(self.projection.vertices() as u64, self.projection.entries());
+        if needed > self.bytes_max {
+            let (needed_mb, allowed_mb) = (needed.div_ceil(1 << 20), self.bytes_max >> 20);
+            return Err(AnalyticsError::TooLittleMemory { needed_mb, allowed_mb });
+        }
+        let started = Instant::now();
+        let work = |run: &Run| {
+            let numbers = self.projection.numbering();
+            let links = self.projection.simple(run)?;
+            let before = measure_order(&links, numbers, numbers, RECORD_BYTES, run)?;
+            if layout == Layout::None {
+                return Ok((numbers.clone(), LayoutReport { layout, before, after: before, duration: started.elapsed() }));
+            }
+            let ordered = numbers.ordered(&order(links.clone(), layout, ties, run)?);
+            let after = measure_order(&links, numbers, &ordered, RECORD_BYTES, run)?;
+            Ok((ordered, LayoutReport { layout, before, after, duration: started.elapsed() }))
+        };
+        watched(self.threads, &self.limits, &mut |stage| show.show(stage), work)
+    }
+}
+
+/// Tells a progress how far the work is, and stops the work when the progress says so.
+struct Shown<'a> {
+    progress: &'a mut dyn Progress,
+    limits: ReadContext,
+}
+
+impl<'a> Shown<'a> {
+    fn new(progress: &'a mut dyn Progress) -> Self {
+        Self { progress, limits: ReadContext::default() }
+    }
+
+    fn show(&mut self, stage: Stage) {
+        self.progress.update(&Status { phase: Phase::Ordering, rows: stage.done, ..Status::default() });
+        if self.progress.cancelled() {
+            self.limits.cancel.cancel();
+        }
+    }
+}
+
+/// The order of a layout for a graph, and what it is worth.
+fn ordered(view: &dyn GraphView, options: &LayoutOptions, progress: &mut dyn Progress) -> Found {
+    let mut show = Shown::new(progress);
+    Network::read(view, options, &mut show)?.ordered(options.layout, options.ties, &mut show)
+}
+
+/// Writes what a bulk load has loaded so far anew, in the order of a layout.
+pub fn reorder(
+    bulk: &mut dyn BulkLoad,
+    options: &LayoutOptions,
+    progress: &mut dyn Progress,
+) -> Result<LayoutReport, LoadError> {
+    let mut outcome = Err(LoadError::Load(mangrove_ingest::LoadError::Cancelled));
+    let rewritten = bulk.rewrite(options.layout.name(), &mut |view, graph| {
+        outcome = ordered(view, options, progress).map_err(LoadError::from).and_then(|(order, report)| {
+            copy(view, &order, false, graph, progress)?;
+            Ok(report)
+        });
+        if outcome.is_ok() { Ok(()) } else { Err(GraphError::Stopped) }
+    });
+    let report = outcome?;
+    rewritten?;
+    Ok(report)
+}
+
+fn copy(
+    view: &dyn GraphView,
+    order: &Numbering,
+    keeps_generated: bool,
+    graph: &mut dyn GraphWrite,
+    progress: &mut dyn Progress,
+) -> Result<LoadReport, LoadError> {
+    let terms = CopyTerms { order, sorts_edges: true, has_ids: &|_| true, keeps_generated, time: &|_| None };
+    Ok(mangrove_ingest::copy(view, &terms, graph, progress)?)
+}
+
+/// The order of an export; `None` for that of ids.
+pub fn order_of_export(
+    view: &dyn GraphView,
+    options: &LayoutOptions,
+    progress: &mut dyn Progress,
+) -> Result<Option<Numbering>, ExportError> {
+    match options.layout {
+        Layout::None => Ok(None),
+        _ => Ok(Some(ordered(view, options, progress)?.0)),
+    }
+}
+
+impl Database {
+    /// Writes the graph as it is now to a new database in `destination`, which must be empty or not exist yet, with its vertices in the
+    /// order of a layout. Others read and write this database meanwhile; the copy has what was there when it began.
+    ///
+    /// Vertices keep their ids. Edges without an id of their own get new generated ones, because these name places.
+    ///
+    /// # Errors
+    /// If the destination is not empty, or memory does not suffice. Then nothing is left there.
+    pub fn relayout(
+        &self,
+        destination: impl AsRef<Path>,
+        options: &LayoutOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<(LoadReport, LayoutReport), LoadError> {
+        let destination = destination.as_ref();
+        self.guarded(&|| format!("writing a new layout to {}", destination.display()), || {
+            let is_new = !destination.exists();
+            let done = self.write_in_order(destination, options, progress);
+            if done.is_err() && is_new {
+                // Why it failed matters more than what is left.
+                let _ = std::fs::remove_dir_all(destination);
+            }
+            done
+        })
+    }
+
+    fn write_in_order(
+        &self,
+        destination: &Path,
+        options: &LayoutOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<(LoadReport, LayoutReport), LoadError> {
+        let started = Instant::now();
+        let view = self.backend().view(None)?;
+        let id_space = Some(view.schema().id_space);
+        let to = Database::open_with(destination, &OpenOptions { id_space, ..OpenOptions::default() })?;
+        let transaction = to.backend().begin(Writer::this_thread(), Patience::ENDLESS)?;
+        if !transaction.is_unused()? {
+            let reason = format!("{}: the database is not empty. Name a new or empty directory", destination.display());
+            return Err(GraphError::Invalid(reason).into());
+        }
+        let (order, found) = ordered(&*view, options, progress)?;
+        let mut bulk = transaction.into_bulk()?;
+        let mut report = copy(&*view, &order, true, bulk.graph(), progress)?;
+        bulk.note_layout(options.layout.name());
+        let rows = report.vertex_count() + report.edge_count();
+        progress.update(&Status { phase: Phase::Compacting, rows, ..Status::default() });
+        bulk.commit(&|| progress.cancelled())?;
+        report.duration = started.elapsed();
+        Ok((report, found))
+    }
+
+    /// What the order of vertices is worth, and what each other layout would give. O(E) for each level of communities.
+    ///
+    /// # Errors
+    /// If memory does not suffice.
+    pub fn layouts(&self, options: &LayoutOptions, progress: &mut dyn Progress) -> Result<Vec<LayoutReport>, StoreError> {
+        self.guarded(&|| "measuring layouts".into(), || {
+            let view = self.backend().view(None)?;
+            let mut show = Shown::new(progress);
+            let network = Network::read(&*view, options, &mut show)?;
+            let reports = Layout::ALL.iter().map(|layout| network.ordered(*layout, options.ties, &mut show));
+            Ok(reports.map(|found| found.map(|(_, report)| report)).collect::<Result<Vec<_>, AnalyticsError>>()?)
+        })
+    }
+}
