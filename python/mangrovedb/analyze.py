@@ -258,6 +258,7 @@ class Projection:
     ...     lost = rank[graph.out_degrees == 0].sum()
     ...     rank = (0.15 + 0.85 * lost) / len(graph) + 0.85 * graph.gather(given)
     >>> graph.write("my_rank", rank)
+    {'written': 4, 'replaced': 0}
     >>> db.query("g.V().hasLabel('airport').order().by('my_rank', desc).values('code').limit(1)").one()
     'AUS'
     """

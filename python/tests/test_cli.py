@@ -60,6 +60,8 @@ def test_analyze_prints_values_or_writes_them(path):
     written = mangrove("analyze", path, "pagerank", "iterations=20", "damping=0.9", "--undirected", "--write", "rank")
     assert (written.returncode, written.stdout, written.stderr) == (0, "", "wrote `rank` of 5 vertices\niterations 20\n")
     assert mangrove("query", path, "g.V().has('rank').count()", "--format", "json").stdout == "5\n"
+    again = mangrove("analyze", path, "bfs", "source=AUS", "--write", "rank")
+    assert again.stderr == "wrote `rank` of 5 vertices; 5 vertices had one before\nreached 5, depth 2\n"
 
 
 def test_analyze_says_what_there_is_and_what_is_wrong(path):

@@ -8,7 +8,7 @@ use clap::Args;
 use super::output::{self, Format};
 use super::{Failure, counted, interrupt, open_reading, open_writing, params, progress, query, say};
 use crate::analytics::registry::{ALGORITHMS, OptionAbout};
-use crate::{AnalyzeError, AnalyzeOptions};
+use crate::{Analysis, AnalyzeError, AnalyzeOptions};
 
 /// The most rows of a table.
 const ROWS_SHOWN: usize = 20;
@@ -86,15 +86,29 @@ impl Analyze {
         drop(bar);
         let rows = found.values.num_rows();
         match &self.write {
-            Some(key) => say(&format!("wrote `{key}` of {}", counted(rows as u64, "vertex", "vertices"))),
+            Some(key) => say(&wrote(key, &found)),
             None => output::print_values(&found.values, self.format, ROWS_SHOWN)?,
         }
         if self.write.is_none() && self.format == Format::Table && rows > ROWS_SHOWN {
             say(&format!("{ROWS_SHOWN} of {} rows; --format csv writes all", super::grouped(rows as u64)));
         }
-        let summary = found.summary.iter().map(|(name, value)| format!("{name} {value}"));
+        let told = found.summary.iter().filter(|(name, _)| !matches!(*name, "written" | "replaced"));
+        let summary = told.map(|(name, value)| format!("{name} {value}"));
         say(&summary.collect::<Vec<_>>().join(", "));
         Ok(())
+    }
+}
+
+/// What a write did.
+fn wrote(key: &str, found: &Analysis) -> String {
+    let count = |wanted| {
+        let told = found.summary.iter().find(|(name, _)| *name == wanted);
+        told.and_then(|(_, value)| value.as_i64()).unwrap_or_default() as u64
+    };
+    let vertices = counted(count("written"), "vertex", "vertices");
+    match count("replaced") {
+        0 => format!("wrote `{key}` of {vertices}"),
+        replaced => format!("wrote `{key}` of {vertices}; {} had one before", counted(replaced, "vertex", "vertices")),
     }
 }
 
