@@ -1,6 +1,7 @@
 //! Orders of vertices, from and to Python.
 
 use mangrove::{Layout, LayoutOptions, LayoutReport, Measures, Ties};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -10,11 +11,12 @@ use crate::database::choice;
 pub fn options(layout: &str, ties: &str) -> PyResult<LayoutOptions> {
     let layouts = Layout::ALL.map(Layout::name);
     let all_ties = Ties::ALL.map(Ties::name);
-    Ok(LayoutOptions {
-        layout: Layout::parse(layout).ok_or_else(|| choice("layout", layout, &layouts))?,
-        ties: Ties::parse(ties).ok_or_else(|| choice("ties", ties, &all_ties))?,
-        ..LayoutOptions::default()
-    })
+    let layout = Layout::parse(layout).ok_or_else(|| choice("layout", layout, &layouts))?;
+    let ties = Ties::parse(ties).ok_or_else(|| choice("ties", ties, &all_ties))?;
+    if ties != Ties::Uniform && layout != Layout::Community {
+        return Err(PyValueError::new_err("ties is for layout=\"community\""));
+    }
+    Ok(LayoutOptions { layout, ties, ..LayoutOptions::default() })
 }
 
 /// What an order is worth, as a dict.

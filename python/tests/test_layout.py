@@ -76,17 +76,19 @@ def test_a_database_that_is_written_anew_is_the_same(tmp_path):
         tx.query("g.addV('city').property('name', 'Ulm').property('size', null)")
         tx.query("g.V('ada').addE('knows').to(__.V('ben')).property('since', 3).property('how', 'well')")
         tx.query("g.V('ada').addE('knows').to(__.V('cleo')).property('since', 1).property(T.id, 'e1')")
+        tx.query("g.V('cleo').addE('knows').to(__.V('ben')).property('since', null)")
         tx.query("g.V('ben').addE('lives').to(__.V().hasLabel('city'))")
     db.create_index("person", "age")
     city = db.query("g.V().hasLabel('city').id()").one()
     before = db.schema()
     report = db.relayout(tmp_path / "new", "degree", progress=False)
-    assert report["vertices"] == {"person": 3, "city": 1} and report["edges"] == {"knows": 2, "lives": 1}
+    assert report["vertices"] == {"person": 3, "city": 1} and report["edges"] == {"knows": 3, "lives": 1}
     with mg.open(tmp_path / "new") as new:
         assert new.schema() == before and new.check() == [] and new.stats()["layout"] == "degree"
         assert new.query("g.V().hasLabel('city').id()").one() == city, "vertices keep their ids, generated ones too"
         assert new.query("g.V('ada').out('knows').id()").to_list() == ["cleo", "ben"], "edges are ordered by time"
         assert new.query("g.E('e1').inV().id()").one() == "cleo"
+        assert new.query("g.V('cleo').outE('knows').valueMap()").one() == db.query("g.V('cleo').outE('knows').valueMap()").one() == {"since": None}
         assert new.query("g.V('ada').properties('nick').has('source', 'school').value()").one() == "a"
         assert new.query("g.V('ada').outE('knows').has('how', 'well').values('since')").one() == 3
         assert new.query("g.V().has('size').count()").one() == db.query("g.V().has('size').count()").one()
@@ -157,6 +159,10 @@ def test_what_cannot_be_ordered_is_refused(tmp_path, friends):
         db.relayout(tmp_path / "new", "best")
     with pytest.raises(ValueError, match="ties must be one of uniform, preferential, overlap"):
         db.relayout(tmp_path / "new", ties="strong")
+    with pytest.raises(ValueError, match='ties is for layout="community"'):
+        db.relayout(tmp_path / "new", "bfs", ties="overlap")
+    with pytest.raises(mg.MangroveError, match="a new layout is written to a directory"):
+        db.relayout(":memory:")
     db.relayout(tmp_path / "new", progress=False)
     with pytest.raises(mg.MangroveError, match="the database is not empty. Name a new or empty directory"):
         db.relayout(tmp_path / "new")
@@ -178,6 +184,31 @@ def test_progress_can_stop_it_and_nothing_is_left(tmp_path, friends):
     with pytest.raises(KeyboardInterrupt):
         db.relayout(tmp_path / "new", progress=stop)
     assert not (tmp_path / "new").exists()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        db.relayout(tmp_path / "empty", progress=stop)
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_ids_that_look_generated_stay_those_of_the_files(tmp_path):
+    people = [{"~id": f"#0:{number}"} for number in (0, 2, 3, 1)]
+    edges = [{"from": "#0:0", "to": "#0:3"}, {"from": "#0:2", "to": "#0:1"}]
+    db, _ = loaded(tmp_path / "db", ([], []))
+    db.load(nodes={"v": people}, edges={("v", "e", "v"): edges}, layout="degree")
+    found = db.query("g.E().project('a', 'b').by(outV().id()).by(inV().id()).select(values)").to_list()
+    assert sorted(found) == [["#0:0", "#0:3"], ["#0:2", "#0:1"]]
+
+
+def test_a_lake_is_written_to_a_database_with_its_times(tmp_path, friends):
+    people, edges = friends
+    db = mg.open(tmp_path / "db")
+    db.load(nodes={"person": people}, edges={("person", "knows", "person"): edges}, edge_time="since")
+    db.export(tmp_path / "lake", "graphar")
+    mg.open_lake(tmp_path / "lake" / "lake.graph.yml").relayout(tmp_path / "new", progress=False)
+    with mg.open(tmp_path / "new") as new:
+        assert knows(new) == knows(db) and new.schema()["edges"] == db.schema()["edges"]
+        times = new.query("g.V(p).outE().values('since')", p=people[0]["id"]).to_list()
+        assert times == sorted(times) != []
 
 
 def command(*arguments):

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use mangrove_directory::{Bulk, CheckReport, Patience, Store, StoreStats, Transaction, Writer};
-use mangrove_graph::{GraphView, GraphWrite, ReadContext, Result};
+use mangrove_graph::{GraphView, GraphWrite, KeyId, LabelId, ReadContext, Result};
 use mangrove_ingest::Progress;
 use mangrove_lake::LakeChanges;
 
@@ -53,6 +53,11 @@ pub trait BackendView: GraphView + Send {
 
     /// A number that no view of another state of the graph has; `None` if there is none.
     fn version(&self) -> Option<u64> {
+        None
+    }
+
+    /// The key that orders the edges of a label in a copy, if the schema does not name it.
+    fn noted_time(&self, _label: LabelId) -> Option<KeyId> {
         None
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use mangrove_directory::{CheckReport, Patience, StoreStats, Violation, Writer};
-use mangrove_graph::{ElementKind, GraphError, ReadContext, Result};
+use mangrove_graph::{ElementKind, GraphError, KeyId, LabelId, ReadContext, Result};
 use mangrove_ingest::Progress;
 use mangrove_lake::{Lake, LakeChanges, LakeError, LakeOptions, LakeView};
 
@@ -98,6 +98,10 @@ impl BackendView for LakeView {
 
     fn version(&self) -> Option<u64> {
         Some(self.opening())
+    }
+
+    fn noted_time(&self, label: LabelId) -> Option<KeyId> {
+        self.time(label)
     }
 }
 

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use mangrove_analytics::{AnalyticsError, Needs, Projection, Reading, Run, Selection, Stage, watched};
 use mangrove_directory::{Patience, Writer};
-use mangrove_graph::{GraphError, GraphView, GraphWrite, Numbering, ReadContext};
+use mangrove_graph::{GraphError, GraphView, GraphWrite, KeyId, LabelId, Numbering, ReadContext};
 use mangrove_ingest::{CopyTerms, LoadReport, Phase, Progress, Status};
 use mangrove_layout::{Layout, Measures, Ties, measure_order, order};
 
 use crate::analyze::available_memory;
-use crate::backend::BulkLoad;
+use crate::backend::{BackendTransaction, BackendView, BulkLoad};
 use crate::error::LoadError;
 use crate::{Database, ExportError, OpenOptions, StoreError};
 
@@ -73,7 +73,8 @@ impl Network {
     /// The order of a layout, and what it is worth.
     fn ordered(&self, layout: Layout, ties: Ties, show: &mut Shown<'_>) -> Found {
         let needed = self.projection.bytes() + 2 * self.projection.entries() * 4;
-        let needed = needed + layout.bytes(self.projection.vertices() as u64, self.projection.entries());
+        let needed =
+            needed + layout.bytes(ties, self.projection.vertices() as u64, self.projection.entries(), self.threads as u64);
         if needed > self.bytes_max {
             let (needed_mb, allowed_mb) = (needed.div_ceil(1 << 20), self.bytes_max >> 20);
             return Err(AnalyticsError::TooLittleMemory { needed_mb, allowed_mb });
@@ -125,27 +126,30 @@ pub fn reorder(
     options: &LayoutOptions,
     progress: &mut dyn Progress,
 ) -> Result<LayoutReport, LoadError> {
-    let mut outcome = Err(LoadError::Load(mangrove_ingest::LoadError::Cancelled));
+    let mut outcome = None;
     let rewritten = bulk.rewrite(options.layout.name(), &mut |view, graph| {
-        outcome = ordered(view, options, progress).map_err(LoadError::from).and_then(|(order, report)| {
-            copy(view, &order, false, graph, progress)?;
-            Ok(report)
-        });
-        if outcome.is_ok() { Ok(()) } else { Err(GraphError::Stopped) }
+        let found = ordered(view, options, progress).map_err(LoadError::from);
+        let copied = found.and_then(|(order, report)| copy(view, &order, &|_| None, graph, progress).map(|_| report));
+        let is_copied = copied.is_ok();
+        outcome = Some(copied);
+        if is_copied { Ok(()) } else { Err(GraphError::Stopped) }
     });
-    let report = outcome?;
-    rewritten?;
-    Ok(report)
+    match (outcome, rewritten) {
+        (Some(Err(error)), _) => Err(error),
+        (_, Err(error)) => Err(error.into()),
+        (Some(Ok(report)), Ok(())) => Ok(report),
+        (None, Ok(())) => Err(GraphError::Stopped.into()),
+    }
 }
 
 fn copy(
     view: &dyn GraphView,
     order: &Numbering,
-    keeps_generated: bool,
+    time: &dyn Fn(LabelId) -> Option<KeyId>,
     graph: &mut dyn GraphWrite,
     progress: &mut dyn Progress,
 ) -> Result<LoadReport, LoadError> {
-    let terms = CopyTerms { order, sorts_edges: true, has_ids: &|_| true, keeps_generated, time: &|_| None };
+    let terms = CopyTerms { order, sorts_edges: true, has_ids: &|_| true, time };
     Ok(mangrove_ingest::copy(view, &terms, graph, progress)?)
 }
 
@@ -159,6 +163,23 @@ pub fn order_of_export(
         Layout::None => Ok(None),
         _ => Ok(Some(ordered(view, options, progress)?.0)),
     }
+}
+
+/// Writes a graph to an empty database, in the order of a layout.
+fn write_in_order(
+    view: &dyn BackendView,
+    transaction: Box<dyn BackendTransaction>,
+    options: &LayoutOptions,
+    progress: &mut dyn Progress,
+) -> Result<(LoadReport, LayoutReport), LoadError> {
+    let (order, found) = ordered(view, options, progress)?;
+    let mut bulk = transaction.into_bulk()?;
+    let report = copy(view, &order, &|label| view.noted_time(label), bulk.graph(), progress)?;
+    bulk.note_layout(options.layout.name());
+    let rows = report.vertex_count() + report.edge_count();
+    progress.update(&Status { phase: Phase::Compacting, rows, ..Status::default() });
+    bulk.commit(&|| progress.cancelled())?;
+    Ok((report, found))
 }
 
 impl Database {
@@ -177,40 +198,29 @@ impl Database {
     ) -> Result<(LoadReport, LayoutReport), LoadError> {
         let destination = destination.as_ref();
         self.guarded(&|| format!("writing a new layout to {}", destination.display()), || {
-            let is_new = !destination.exists();
-            let done = self.write_in_order(destination, options, progress);
-            if done.is_err() && is_new {
-                // Why it failed matters more than what is left.
-                let _ = std::fs::remove_dir_all(destination);
+            let started = Instant::now();
+            if destination.as_os_str() == ":memory:" {
+                return Err(GraphError::Invalid("a new layout is written to a directory".into()).into());
             }
-            done
+            let was_there = destination.exists();
+            let view = self.backend().view(None)?;
+            let id_space = Some(view.schema().id_space);
+            let to = Database::open_with(destination, &OpenOptions { id_space, ..OpenOptions::default() })?;
+            let transaction = to.backend().begin(Writer::this_thread(), Patience::ENDLESS)?;
+            if !transaction.is_unused()? {
+                let reason = format!("{}: the database is not empty. Name a new or empty directory", destination.display());
+                return Err(GraphError::Invalid(reason).into());
+            }
+            let done = write_in_order(&*view, transaction, options, progress);
+            if done.is_err() {
+                // Nobody else can use it while this holds its lock. Why it failed matters more than what is left.
+                let _ = std::fs::remove_dir_all(destination);
+                let _ = if was_there { std::fs::create_dir(destination) } else { Ok(()) };
+            }
+            let (mut report, found) = done?;
+            report.duration = started.elapsed();
+            Ok((report, found))
         })
-    }
-
-    fn write_in_order(
-        &self,
-        destination: &Path,
-        options: &LayoutOptions,
-        progress: &mut dyn Progress,
-    ) -> Result<(LoadReport, LayoutReport), LoadError> {
-        let started = Instant::now();
-        let view = self.backend().view(None)?;
-        let id_space = Some(view.schema().id_space);
-        let to = Database::open_with(destination, &OpenOptions { id_space, ..OpenOptions::default() })?;
-        let transaction = to.backend().begin(Writer::this_thread(), Patience::ENDLESS)?;
-        if !transaction.is_unused()? {
-            let reason = format!("{}: the database is not empty. Name a new or empty directory", destination.display());
-            return Err(GraphError::Invalid(reason).into());
-        }
-        let (order, found) = ordered(&*view, options, progress)?;
-        let mut bulk = transaction.into_bulk()?;
-        let mut report = copy(&*view, &order, true, bulk.graph(), progress)?;
-        bulk.note_layout(options.layout.name());
-        let rows = report.vertex_count() + report.edge_count();
-        progress.update(&Status { phase: Phase::Compacting, rows, ..Status::default() });
-        bulk.commit(&|| progress.cancelled())?;
-        report.duration = started.elapsed();
-        Ok((report, found))
     }
 
     /// What the order of vertices is worth, and what each other layout would give. O(E) for each level of communities.

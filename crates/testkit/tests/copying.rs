@@ -21,7 +21,7 @@ fn shuffled(view: &dyn GraphView, seed: u64) -> Numbering {
 }
 
 fn terms(order: &Numbering) -> CopyTerms<'_> {
-    CopyTerms { order, sorts_edges: true, has_ids: &|_| true, keeps_generated: true, time: &|_| None }
+    CopyTerms { order, sorts_edges: true, has_ids: &|_| true, time: &|_| None }
 }
 
 fn copied(id_space: IdSpace, ops: &[random::Op]) {

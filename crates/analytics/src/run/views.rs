@@ -36,7 +36,12 @@ impl<'a> Views<'a> {
         work: impl Fn(&dyn GraphView, usize) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         if self.forks.is_empty() {
-            return (0..count).map(|number| work(self.view, number).inspect(|_| show(number as u64 + 1))).collect();
+            return (0..count)
+                .map(|number| {
+                    limits.check()?;
+                    work(self.view, number).inspect(|_| show(number as u64 + 1))
+                })
+                .collect();
         }
         on_threads(self.forks.iter_mut().take(count), count, (limits, show), work)
     }

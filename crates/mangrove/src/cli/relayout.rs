@@ -6,7 +6,8 @@ use clap::{Args, ValueEnum};
 
 use super::progress::Bar;
 use super::{Failure, counted, open_reading, query, say, warn};
-use crate::{Layout, LayoutOptions, LayoutReport, Ties};
+use crate::ingest::LoadError as IngestError;
+use crate::{Layout, LayoutOptions, LayoutReport, LoadError, Ties};
 
 /// Copy a database in another order, so that what is read together lies together, while others use it
 #[derive(Args)]
@@ -87,7 +88,12 @@ impl TiesName {
 impl Relayout {
     pub fn run(self) -> Result<(), Failure> {
         let options = self.order.options(Layout::Community)?;
-        let (report, found) = open_reading(&self.db)?.relayout(&self.dest, &options, &mut Bar::new(self.quiet))?;
+        let (report, found) = match open_reading(&self.db)?.relayout(&self.dest, &options, &mut Bar::new(self.quiet)) {
+            Err(LoadError::Load(IngestError::Cancelled)) => {
+                return Err(Failure::Interrupted(format!("interrupted; nothing was written to {}", self.dest.display())));
+            }
+            done => done?,
+        };
         warn(&report.warnings);
         say(&format!(
             "wrote {} and {} to {} in {}",

@@ -19,7 +19,7 @@ use crate::{Database, Encoding, IdSpace, Layout, LayoutOptions, LayoutReport, Ol
 pub struct Stats {
     /// Directory of the database
     db: PathBuf,
-    /// Also measure the order of vertices, and what each other layout would give; a graph of at most 2,000,000 edges is always measured
+    /// Also measure the order of vertices, and what each other layout would give; a graph of at most 2,000,000 vertices and edges is always measured
     #[arg(long)]
     layouts: bool,
     /// Write the answer in this format
@@ -27,7 +27,7 @@ pub struct Stats {
     format: StatsFormat,
 }
 
-/// Graphs with more edges are measured only if asked for.
+/// Graphs with more vertices and edges are measured only if asked for.
 const MEASURED_MAX: u64 = 2_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,8 +53,8 @@ impl Stats {
     /// What the order of vertices and each layout is worth; `None` if that was not asked for and takes long, or if there are no edges.
     fn measured(&self, database: &Database) -> Result<Option<Vec<LayoutReport>>, Failure> {
         let (schema, counts) = read(database)?;
-        let edges = total(&schema, &counts, ElementKind::Edge);
-        if edges == 0 || edges > MEASURED_MAX && !self.layouts {
+        let [vertices, edges] = ElementKind::ALL.map(|kind| total(&schema, &counts, kind));
+        if edges == 0 || vertices + edges > MEASURED_MAX && !self.layouts {
             return Ok(None);
         }
         Ok(Some(database.layouts(&LayoutOptions::default(), &mut Bar::new(false))?))
@@ -64,7 +64,8 @@ impl Stats {
     fn layouts(&self, database: &Database) -> Result<String, Failure> {
         let name = database.stats()?.layout.map_or_else(|| "as loaded".to_owned(), |name| format!("{name}, at the load"));
         let Some(measured) = self.measured(database)? else {
-            return Ok(format!("layout: {name}; --layouts measures it\n"));
+            let hint = if self.layouts { "there are no edges to measure it by" } else { "--layouts measures it" };
+            return Ok(format!("layout: {name}; {hint}\n"));
         };
         let mut table = crate::show::drawing();
         table.set_header(["layout", "cost", "distance", "bits/edge", "blocks/list"]);

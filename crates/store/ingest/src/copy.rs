@@ -13,13 +13,14 @@ use hashbrown::HashMap;
 use mangrove_graph::{
     Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
     GraphWrite, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, Numbering, PropertyColumn, PropertyId, Scan, ScanCursor,
-    VertexId,
+    Value, VertexId,
 };
 
 use crate::by_source::by_source;
 use crate::error::LoadError;
 use crate::progress::{Phase, Progress, Status};
 use crate::terms::report::LoadReport;
+use crate::writing::write::WRITTEN_OUT_FROM;
 
 /// Elements that are copied at a time, and about as many edges.
 const PAGE: u64 = 8192;
@@ -32,8 +33,6 @@ pub struct CopyTerms<'a> {
     pub sorts_edges: bool,
     /// Whether vertices of a label have ids worth keeping; otherwise they are generated anew.
     pub has_ids: &'a dyn Fn(LabelId) -> bool,
-    /// Whether generated ids of vertices stay what they are; otherwise they are generated anew, too.
-    pub keeps_generated: bool,
     /// The key that orders the edges of a label, if the schema does not say it.
     pub time: &'a dyn Fn(LabelId) -> Option<KeyId>,
 }
@@ -53,6 +52,10 @@ pub fn copy(
         return Err(LoadError::options(format!("ids of this graph are unique only within a label: {hint}")));
     }
     let mut copy = Copy { view, terms, graph, progress, first: HashMap::new(), report: LoadReport::default(), rows: 0 };
+    // Labels keep their order, whatever vertices have beside another label.
+    for kind in ElementKind::ALL {
+        schema.known_labels(kind).try_for_each(|(_, of)| copy.graph.ensure_label(kind, &of.name).map(|_| ()))?;
+    }
     for (label, of) in schema.known_labels(ElementKind::Vertex) {
         copy.vertices(label, of)?;
     }
@@ -110,13 +113,10 @@ impl Copy<'_> {
         keys: &[Key],
         further: &BTreeMap<LabelId, LabelId>,
     ) -> Result<(), LoadError> {
-        let mut ids = match (self.terms.has_ids)(label) {
+        let ids = match (self.terms.has_ids)(label) {
             true => external(&self.view.external_ids(Elements::Vertices(page))?),
             false => vec![None; page.len()],
         };
-        if !self.terms.keeps_generated {
-            ids.iter_mut().zip(page).for_each(|(id, vertex)| *id = id.take().filter(|id| *id != vertex.generated()));
-        }
         let mut made = Vec::with_capacity(page.len());
         self.graph.add_vertices(to, &ids, &mut made)?;
         if let Some(first) = made.first() {
@@ -140,8 +140,8 @@ impl Copy<'_> {
         // The time of an edge is given when it is made.
         let time = of.time.or_else(|| (self.terms.time)(label));
         keys.retain(|(from, _)| Some(*from) != time);
-        if let Some(time) = time {
-            let key = self.key(time)?;
+        let time = time.map(|time| Ok::<_, LoadError>((time, self.key(time)?))).transpose()?;
+        if let Some((_, key)) = time {
             self.graph.declare_time(to, key)?;
         }
         let edges = EdgesOf { label, to, time, keys };
@@ -172,18 +172,25 @@ impl Copy<'_> {
         }
         let ids = external(&self.view.external_ids(Elements::Edges(page))?);
         let times = match of.time {
-            Some(time) => Some(self.view.properties(Elements::Edges(page), time)?),
+            Some((time, _)) => Some(self.view.properties(Elements::Edges(page), time)?),
             None => None,
         };
+        let time_of = |row: usize| times.as_ref().and_then(|times| times.cell(row).values().next().cloned());
         let mut new = Vec::with_capacity(page.len());
         for (row, (edge, id)) in page.iter().zip(ids).enumerate() {
-            let time = times.as_ref().and_then(|times| times.cell(row).values().next().cloned());
+            let time = time_of(row).filter(|time| !time.is_null());
             new.push(NewEdge { source: self.made(edge.source)?, target: self.made(edge.target)?, id, time });
         }
         let mut made: Vec<EdgeId> = Vec::with_capacity(new.len());
         self.graph.add_edges(of.to, &new, &mut made)?;
         let made: Vec<EdgeRef> =
             made.iter().zip(&new).map(|(id, of)| EdgeRef { id: *id, source: of.source, target: of.target }).collect();
+        if let Some((_, key)) = of.time {
+            // A null orders nothing, but is kept.
+            for row in (0..page.len()).filter(|row| time_of(*row).is_some_and(|time| time.is_null())) {
+                self.graph.set_cell(ElementId::Edge(made[row].id), key, Cell::One(Value::Null))?;
+            }
+        }
         self.properties(Elements::Edges(page), Elements::Edges(&made), &of.keys)?;
         self.tell(Phase::Edges, page.len())
     }
@@ -270,6 +277,9 @@ impl Copy<'_> {
 
     fn tell(&mut self, phase: Phase, rows: usize) -> Result<(), LoadError> {
         self.rows += rows as u64;
+        if self.graph.held_bytes() > WRITTEN_OUT_FROM {
+            self.graph.write_out()?;
+        }
         self.progress.update(&Status { phase, rows: self.rows, ..Status::default() });
         if self.progress.cancelled() { Err(LoadError::Cancelled) } else { Ok(()) }
     }
@@ -279,7 +289,7 @@ impl Copy<'_> {
 struct EdgesOf {
     label: LabelId,
     to: LabelId,
-    time: Option<KeyId>,
+    time: Option<Key>,
     keys: Vec<Key>,
 }
 

@@ -59,13 +59,15 @@ impl Layout {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
     }
 
-    /// About how many bytes its making takes, beside the links.
-    pub fn bytes(self, vertices: u64, entries: u64) -> u64 {
+    /// About how many bytes its making takes on so many threads, beside the links.
+    pub fn bytes(self, ties: Ties, vertices: u64, entries: u64, threads: u64) -> u64 {
+        let bisection = 24 * vertices * threads;
+        let weights = if ties == Ties::Uniform { 0 } else { 36 * entries };
         match self {
             Layout::None => 8 * vertices,
             Layout::Degree | Layout::Bfs => 24 * vertices,
-            Layout::Partition => 64 * vertices,
-            Layout::Community => 96 * vertices + 16 * entries,
+            Layout::Partition => 40 * vertices + bisection,
+            Layout::Community => 96 * vertices + 16 * entries + weights + bisection,
         }
     }
 }

@@ -735,7 +735,7 @@ fn without<T>(mut items: Vec<T>, rows: &[u32]) -> Vec<T> {
 }
 
 /// If uncommitted changes take more memory than this, they are written out if possible.
-const WRITTEN_OUT_FROM: u64 = 256 << 20;
+pub const WRITTEN_OUT_FROM: u64 = 256 << 20;
 
 /// Tracks a column that tables of edges should have: whether some table had it, and the columns of the first table that lacked it.
 #[derive(Default)]

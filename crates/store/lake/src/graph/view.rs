@@ -41,6 +41,11 @@ impl LakeView {
         self.lake.number
     }
 
+    /// The key that orders the edges of a label, if the writer of the files noted one.
+    pub fn time(&self, label: LabelId) -> Option<KeyId> {
+        self.lake.time(label).and_then(|name| self.lake.schema().key(name))
+    }
+
     fn limits(&self) -> Option<&ReadContext> {
         self.limits.as_ref()
     }
