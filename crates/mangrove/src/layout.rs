@@ -9,7 +9,7 @@ use mangrove_graph::{GraphError, GraphView, GraphWrite, KeyId, LabelId, Numberin
 use mangrove_ingest::{CopyTerms, LoadReport, Phase, Progress, Status};
 use mangrove_layout::{Layout, Measures, Ties, measure_order, order};
 
-use crate::analyze::available_memory;
+use crate::analyze::{bytes_max, threads};
 use crate::backend::{BackendTransaction, BackendView, BulkLoad};
 use crate::error::LoadError;
 use crate::{Database, ExportError, OpenOptions, StoreError};
@@ -58,11 +58,7 @@ struct Network {
 
 impl Network {
     fn read(view: &dyn GraphView, options: &LayoutOptions, show: &mut Shown<'_>) -> Result<Self, AnalyticsError> {
-        let threads = match options.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
-        let bytes_max = options.memory_bytes.or_else(available_memory).unwrap_or(u64::MAX);
+        let (threads, bytes_max) = (threads(options.threads), bytes_max(options.memory_bytes));
         let limits = show.limits.clone();
         let reading = Reading { threads, bytes_max, limits: &limits, show: &mut |stage| show.show(stage) };
         let needs = Needs { incoming: true, ..Needs::default() };

@@ -36,8 +36,8 @@ pub use arrays::Arrays;
 pub use kept::Projections;
 pub use procedures::all as procedures;
 pub use projected::Projected;
-pub use question::available_memory;
 use question::{Answer, Of, Question, Source};
+pub use question::{bytes_max, threads};
 
 /// Vertices whose ids are read, or whose values are written, at a time.
 const BATCH: u64 = 8192;

@@ -100,8 +100,8 @@ impl<'a> Question<'a> {
             arguments,
             selection,
             placement: options.partitions.map(Placement::Hashed),
-            threads: threads(options),
-            bytes_max: bytes_max(options),
+            threads: threads(options.threads),
+            bytes_max: bytes_max(options.memory_bytes),
         })
     }
 
@@ -146,15 +146,17 @@ impl<'a> Question<'a> {
     }
 }
 
-pub fn threads(options: &AnalyzeOptions) -> usize {
-    match options.threads {
+/// How many threads work, if so many are asked for: 0 means one for each core.
+pub fn threads(wanted: usize) -> usize {
+    match wanted {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads.min(THREADS_MAX),
     }
 }
 
-fn bytes_max(options: &AnalyzeOptions) -> u64 {
-    options.memory_bytes.or_else(available_memory).unwrap_or(u64::MAX)
+/// The most memory that work may take, if so much is allowed: `None` means what the machine has left.
+pub fn bytes_max(allowed: Option<u64>) -> u64 {
+    allowed.or_else(available_memory).unwrap_or(u64::MAX)
 }
 
 /// The part of the graph that the options choose, as arrays, and how many threads it is for.
@@ -166,8 +168,8 @@ pub fn chosen(
     limits: &ReadContext,
     show: &mut dyn FnMut(Stage),
 ) -> Result<(Projection, usize)> {
-    let (threads, selection) = (threads(options), selection(view, options)?);
-    Ok((project(view, source, &selection, needs, (threads, bytes_max(options)), limits, show)?, threads))
+    let (threads, selection) = (threads(options.threads), selection(view, options)?);
+    Ok((project(view, source, &selection, needs, (threads, bytes_max(options.memory_bytes)), limits, show)?, threads))
 }
 
 /// Reads the selected part of a graph on some threads, within a bound on memory. What is kept of it is not read again.
@@ -288,7 +290,7 @@ fn vertex(of: &Of<'_>, option: &str, id: &Value) -> Result<VertexId> {
 }
 
 /// What the machine can give without swapping; `None` if it does not say.
-pub fn available_memory() -> Option<u64> {
+fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
