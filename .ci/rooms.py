@@ -50,6 +50,8 @@ FLOORS = {
         "betweenness bfs cdlp coloring kcore louvain matching pagerank peer_pressure scc similarity triangles walks wcc",
         "sssp",
     ],
+    "crates/mangrove/src/direct": ["reads", "edges writes", "graph_search tao"],
+    "crates/mangrove/src/workloads": ["skew workload", "values", "data", "operation", "mix", "drive"],
     "crates/store/hot/src": [
         "options system",
         "lmdb",

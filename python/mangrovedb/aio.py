@@ -123,6 +123,10 @@ class AsyncDatabase:
         """
         return AsyncAnalyze(self)
 
+    def direct(self):
+        """As `Database.direct`; its calls are awaited."""
+        return AsyncDirect(self)
+
     def traversal(self):
         """A stock gremlinpython traversal source. Pass its traversals to `query`, `stream`, `explain` or `profile`. Their own
         last steps, such as `to_list()`, would stop the event loop, so they are errors. Needs the extra `gremlin`.
@@ -220,6 +224,10 @@ class AsyncDatabase:
         """As `Database.drop_unused`."""
         return await self._writer.run(self.sync.drop_unused)
 
+    async def declare_time(self, label, key):
+        """As `Database.declare_time`."""
+        return await self._writer.run(self.sync.declare_time, label, key)
+
     async def declare_key(self, label, key):
         """As `Database.declare_key`."""
         return await self._writer.run(self.sync.declare_key, label, key)
@@ -286,6 +294,28 @@ class AsyncAnalyze:
 
     def __dir__(self):
         return dir(self._database.sync.analyze)
+
+
+class AsyncDirect:
+    """The graph without a query language, to be awaited: the calls of `Direct`. An `EdgeRecord` is read without waiting."""
+
+    _READS = ("obj_get", "assoc_get", "assoc_count", "assoc_range", "assoc_time_range")
+
+    def __init__(self, database):
+        self._database = database
+
+    def __getattr__(self, name):
+        method = getattr(self._database.sync.direct(), name)
+
+        async def run(*arguments, **named):
+            if name.startswith("get_") or name in self._READS:
+                return await _call(self._database._readers, method, *arguments, **named)
+            return await self._database._writer.run(method, *arguments, **named)
+
+        return functools.wraps(method)(run)
+
+    def __dir__(self):
+        return dir(self._database.sync.direct())
 
 
 class AsyncTransaction:

@@ -17,6 +17,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
+use crate::direct::Direct;
 use crate::errors::{self, OpenError, raised};
 use crate::ingest::Ingest;
 use crate::interrupt::{self, Listening};
@@ -237,6 +238,14 @@ impl Database {
     #[pyo3(signature = (timeout=None))]
     fn transaction(&self, timeout: Option<f64>) -> PyResult<Transaction> {
         Transaction::new(self.handle()?, query::seconds("timeout", timeout)?)
+    }
+
+    /// Returns the graph without a query language: the fastest way to read one vertex or one list of edges. See `Direct`.
+    ///
+    /// >>> db.direct().assoc_count("AUS", "route")
+    /// 2
+    fn direct(&self) -> PyResult<Direct> {
+        Ok(Direct::new(self.handle()?))
     }
 
     /// Starts to write vertices and edges in batches. This is the fast way to write many. See `Ingest`.
@@ -517,6 +526,18 @@ impl Database {
         let inner = self.handle()?;
         let warnings = raised(py.detach(|| inner.declare_key(label, key)))?;
         warnings.iter().try_for_each(|warning| errors::warn(py, warning))
+    }
+
+    /// Makes `key` the time of the edges of `label`: the edges of a vertex are then kept in its order. Label and key may be
+    /// new; the label must not have edges yet. Loads declare it by `edge_time`.
+    ///
+    /// >>> db.declare_time("visit", "at")
+    /// >>> _ = db.query("g.V('AUS').addE('visit').to(__.V('LHR')).property('at', 3)")
+    /// >>> db.direct().get_edge_record("AUS", "visit").get_edge_range(None, 5)
+    /// (0, 1)
+    fn declare_time(&self, py: Python<'_>, label: &str, key: &str) -> PyResult<()> {
+        let inner = self.handle()?;
+        raised(py.detach(|| inner.declare_time(label, key)))
     }
 
     /// Sets how the values of property `key` of the vertices or edges of `label` are stored when they are compressed.

@@ -16,6 +16,7 @@ mod call;
 mod columns;
 mod convert;
 mod database;
+mod direct;
 mod elements;
 mod errors;
 mod ingest;
@@ -48,6 +49,8 @@ mod _mangrove {
     use super::call::Call;
     #[pymodule_export]
     use super::database::Database;
+    #[pymodule_export]
+    use super::direct::{Direct, EdgeData, EdgeRecord};
     #[pymodule_export]
     use super::ingest::Ingest;
     #[pymodule_export]

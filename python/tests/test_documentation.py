@@ -38,7 +38,7 @@ EXAMPLES = [
     if (test := doctest.DocTestParser().get_doctest(text or "", {}, name, None, None)).examples
 ]
 # Classes that only results make, and plain ones; the examples of those that make them, and their own, show them.
-EXAMPLE_OF_CLASS = {"AsyncDatabase", "Vertex", "Edge", "VertexProperty", "Property", "Path", "Graph", "T", "Direction", "Merge", "Tree", "FrozenDict"}
+EXAMPLE_OF_CLASS = {"AsyncDatabase", "EdgeData", "Vertex", "Edge", "VertexProperty", "Property", "Path", "Graph", "T", "Direction", "Merge", "Tree", "FrozenDict"}
 NEEDS_NONE = {"Database.path"}
 
 
@@ -110,7 +110,7 @@ def test_readme_names_only_files_that_exist():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-@pytest.mark.parametrize(("name", "least"), [("analytics", 20), ("gremlin", 12)])
+@pytest.mark.parametrize(("name", "least"), [("analytics", 20), ("gremlin", 12), ("layout", 8), ("social", 12)])
 def test_the_examples_of_a_page_run(tmp_path, monkeypatch, name, least):
     monkeypatch.chdir(tmp_path)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

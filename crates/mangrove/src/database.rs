@@ -14,6 +14,7 @@ use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Paramet
 use crate::analyze::Projections;
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad};
 use crate::declare;
+use crate::direct::{DirectReads, DirectWrites};
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
 use crate::ingestion::Ingestion;
@@ -365,6 +366,31 @@ impl Database {
             };
             report.duration = started.elapsed();
             Ok(report)
+        })
+    }
+
+    /// Reads the graph as it is now without a query language.
+    pub fn read_directly<T>(&self, read: impl FnOnce(DirectReads<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.guarded(&|| "reading directly".into(), || {
+            let view = self.shared.backend.view(None)?;
+            read(DirectReads::new(&*view))
+        })
+    }
+
+    /// Changes the graph without a query language, in one transaction: all changes are durable when this returns, or none was made.
+    /// Returns warnings, too: of new names that are almost those of the graph.
+    pub fn write_directly<T>(
+        &self,
+        write: impl FnOnce(&mut DirectWrites<'_>) -> Result<T, StoreError>,
+    ) -> Result<(T, Vec<String>), StoreError> {
+        self.guarded(&|| "writing directly".into(), || {
+            let patience = Patience { timeout: None, cancelled: &|| self.cancel.is_cancelled() };
+            let mut transaction = self.begin_for(Writer { is_brief: true, ..Writer::this_thread() }, patience)?;
+            let mut writes = DirectWrites::new(transaction.graph());
+            let done = write(&mut writes)?;
+            let warnings = std::mem::take(&mut writes.warnings);
+            transaction.commit()?;
+            Ok((done, warnings))
         })
     }
 

@@ -165,9 +165,13 @@ fn has_property(schema: &Schema, label: &str, key: &str) -> Result<PropertyId, S
 /// The property of an existing label and key. Without a `kind`, only vertices or only edges may have the label.
 pub fn known(schema: &Schema, kind: Option<ElementKind>, label: &str, key: &str) -> Result<PropertyId, StoreError> {
     let (kind, label) = known_label(schema, kind, label)?;
+    Ok(PropertyId { kind, label, key: known_key(schema, key)? })
+}
+
+/// An existing key.
+pub fn known_key(schema: &Schema, name: &str) -> Result<KeyId, StoreError> {
     let keys = || schema.known_keys().map(|key| &**key);
-    let key = schema.key(key).ok_or_else(|| unknown("property key", key, keys()))?;
-    Ok(PropertyId { kind, label, key })
+    schema.key(name).ok_or_else(|| unknown("property key", name, keys()))
 }
 
 /// An existing label. Without a `kind`, only vertices or only edges may have it.

@@ -36,6 +36,7 @@ pub mod compressed;
 mod database;
 mod declare;
 pub mod describe;
+pub mod direct;
 pub mod docs;
 pub mod error;
 pub mod guard;
@@ -59,6 +60,7 @@ mod streams;
 pub mod table;
 mod trace;
 mod transaction;
+pub mod workloads;
 mod written;
 
 pub use mangrove_analytics as analytics;

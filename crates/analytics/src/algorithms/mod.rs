@@ -32,6 +32,7 @@ pub use louvain::{CommunityTree, Louvain};
 pub use matching::Matching;
 pub use pagerank::{PageRank, Until};
 pub use peer_pressure::PeerPressure;
+pub use random::Random;
 pub use scc::Scc;
 pub use similarity::Similarity;
 pub use sssp::Sssp;

@@ -10,10 +10,10 @@ impl Random {
 
     /// Numbers that belong to some words, and have nothing in common with those of others.
     pub fn of(words: &[u64]) -> Self {
-        Self(words.iter().fold(0, |mixed, word| Self(mixed ^ word).next()))
+        Self(words.iter().fold(0, |mixed, word| Self(mixed ^ word).bits()))
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -23,12 +23,12 @@ impl Random {
 
     /// A number below a bound, which is not 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number from 0 up to 1.
     pub fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
@@ -44,6 +44,6 @@ mod tests {
         assert!(counts.iter().all(|count| (900..1_100).contains(count)), "{counts:?}");
         let mean = (0..10_000).map(|_| random.share()).sum::<f64>() / 10_000.0;
         assert!((mean - 0.5).abs() < 0.02);
-        assert_eq!(Random::new(3).next(), Random::new(3).next());
+        assert_eq!(Random::new(3).bits(), Random::new(3).bits());
     }
 }

@@ -6,6 +6,7 @@
 
 mod analyze;
 mod backup;
+mod bench;
 mod check;
 mod compact;
 mod demo;
@@ -57,6 +58,7 @@ enum Command {
     Backup(backup::Backup),
     Compact(compact::Compact),
     Relayout(relayout::Relayout),
+    Bench(bench::Bench),
     Lake(lake::Lake),
     Demo(demo::Demo),
     Docs(docs::Docs),
@@ -104,6 +106,7 @@ fn dispatch(command: Command, readers: &dyn Readers<String>) -> Result<(), Failu
         Command::Backup(backup) => backup.run(),
         Command::Compact(compact) => compact.run(),
         Command::Relayout(relayout) => relayout.run(),
+        Command::Bench(bench) => bench.run(),
         Command::Lake(lake) => lake.run(),
         Command::Demo(demo) => demo.run(),
         Command::Docs(docs) => docs.run(),

@@ -220,12 +220,16 @@ impl<'t> Reader<'t> {
             return Ok(());
         }
         let known = self.all_dead(column, places.len() as u64)?;
+        // Outgoing edges of a vertex lie side by side, so most are in the block of the one before.
+        let mut last = None;
         for (at, place) in places.enumerate() {
             let (block, slot) = block_slot(place);
-            let dead = match &known {
-                Some(known) => known.get(&block).copied().unwrap_or(0),
-                None => self.block_bytes(column, block)?.map_or(Ok(0), Block::presence)?,
+            let dead = match (&known, last) {
+                (Some(known), _) => known.get(&block).copied().unwrap_or(0),
+                (None, Some((looked_at, dead))) if looked_at == block => dead,
+                (None, _) => self.block_bytes(column, block)?.map_or(Ok(0), Block::presence)?,
             };
+            last = Some((block, dead));
             if dead >> slot & 1 == 0 {
                 f(at);
             }
