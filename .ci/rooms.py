@@ -15,10 +15,11 @@ FLOORS = {
         "error",
         "access crew gremlin nesting procedure",
         "options plan",
-        "computed optimize resolve",
+        "computed optimize paths resolve",
         "execute",
         "lib",
     ],
+    "crates/query/src/paths": ["lists syntax", "automaton", "reach", "rules"],
     "crates/query/src/execute": ["data", "run", "reads", "modulators", "ops", "parallel", "compile"],
     "crates/query/src/execute/data": [
         "bytes known path words",

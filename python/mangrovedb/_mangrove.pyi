@@ -339,6 +339,24 @@ class Database:
         rules_off: str | Sequence[str] | None = None,
         **named: Any,
     ) -> Profile: ...
+    def paths(
+        self,
+        text: str,
+        params: dict[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_mb: int | None = None,
+        **named: Any,
+    ) -> Result: ...
+    def count_paths(
+        self,
+        text: str,
+        params: dict[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_mb: int | None = None,
+        **named: Any,
+    ) -> int: ...
     def direct(self) -> Direct: ...
     def transaction(self, timeout: float | None = None) -> Transaction: ...
     def ingest(

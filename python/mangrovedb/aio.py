@@ -123,6 +123,14 @@ class AsyncDatabase:
         """
         return AsyncAnalyze(self)
 
+    async def paths(self, text, params=None, **named):
+        """As `Database.paths`."""
+        return await _call(self._readers, self.sync.paths, text, params, **named)
+
+    async def count_paths(self, text, params=None, **named):
+        """As `Database.count_paths`."""
+        return await _call(self._readers, self.sync.count_paths, text, params, **named)
+
     def direct(self):
         """As `Database.direct`; its calls are awaited."""
         return AsyncDirect(self)

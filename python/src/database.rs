@@ -240,6 +240,53 @@ impl Database {
         Transaction::new(self.handle()?, query::seconds("timeout", timeout)?)
     }
 
+    /// Finds vertices that are joined by paths whose edge labels match a regular expression. Each row has the ids of the
+    /// vertices of the variables, and comes once. See the page `paths` of the documentation.
+    ///
+    /// Parameters, written `$name`, are given by name, or in the dict `params`. The limits are those of `query`.
+    ///
+    /// >>> db.paths("'WLG' ^route+ ?x").to_list()
+    /// [{'x': 'AUS'}, {'x': 'DFW'}, {'x': 'LHR'}]
+    /// >>> db.paths("$from route/route ?x", **{"from": "LHR"}).to_list()
+    /// [{'x': 'DFW'}, {'x': 'LHR'}]
+    #[pyo3(signature = (text, params=None, *, timeout=None, memory_mb=None, **named))]
+    fn paths(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        params: Option<&Bound<'_, PyDict>>,
+        timeout: Option<f64>,
+        memory_mb: Option<i64>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<QueryResult> {
+        let (inner, parameters) = (self.handle()?, query::parameters_of(params, named)?);
+        let options = Limits { timeout, memory_mb, ..Limits::default() }.options(interrupt::token())?;
+        let (results, warnings) = raised(py.detach(|| inner.paths(text, &parameters, &options)))?;
+        result::warn(py, &warnings)?;
+        Ok(QueryResult::new(results, warnings))
+    }
+
+    /// Counts the rows of `paths`, without making them. The arguments are the same.
+    ///
+    /// >>> db.count_paths("?x route* ?y")
+    /// 14
+    #[pyo3(signature = (text, params=None, *, timeout=None, memory_mb=None, **named))]
+    fn count_paths(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        params: Option<&Bound<'_, PyDict>>,
+        timeout: Option<f64>,
+        memory_mb: Option<i64>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<u64> {
+        let (inner, parameters) = (self.handle()?, query::parameters_of(params, named)?);
+        let options = Limits { timeout, memory_mb, ..Limits::default() }.options(interrupt::token())?;
+        let (rows, warnings) = raised(py.detach(|| inner.count_paths(text, &parameters, &options)))?;
+        result::warn(py, &warnings)?;
+        Ok(rows)
+    }
+
     /// Returns the graph without a query language: the fastest way to read one vertex or one list of edges. See `Direct`.
     ///
     /// >>> db.direct().assoc_count("AUS", "route")

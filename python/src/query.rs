@@ -88,7 +88,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    fn options(self, cancel: CancelToken) -> PyResult<QueryOptions> {
+    pub fn options(self, cancel: CancelToken) -> PyResult<QueryOptions> {
         let defaults = QueryOptions::default();
         let memory_bytes_max = match self.memory_mb.map(usize::try_from) {
             None => defaults.memory_bytes_max,
@@ -115,6 +115,18 @@ pub fn seconds(argument: &str, timeout: Option<f64>) -> PyResult<Option<Duration
     }
 }
 
+/// The values of parameters, from a dict and by name.
+pub fn parameters_of(params: Option<&Bound<'_, PyDict>>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Parameters> {
+    let mut parameters = Parameters::new();
+    for (name, value) in [params, named].into_iter().flatten().flatten() {
+        let name = name.cast::<PyString>()?.to_str()?;
+        if parameters.insert(name.to_owned(), parameters::value(&value)?).is_some() {
+            return Err(PyValueError::new_err(format!("parameter {name} is given twice")));
+        }
+    }
+    Ok(parameters)
+}
+
 impl<'a> Request<'a> {
     /// Parameters may come in a dict and by name.
     pub fn new(
@@ -123,13 +135,7 @@ impl<'a> Request<'a> {
         named: Option<&Bound<'_, PyDict>>,
         limits: Limits,
     ) -> PyResult<Self> {
-        let mut parameters = Parameters::new();
-        for (name, value) in [params, named].into_iter().flatten().flatten() {
-            let name = name.cast::<PyString>()?.to_str()?;
-            if parameters.insert(name.to_owned(), parameters::value(&value)?).is_some() {
-                return Err(PyValueError::new_err(format!("parameter {name} is given twice")));
-            }
-        }
+        let parameters = parameters_of(params, named)?;
         Ok(Self { written: query.written(), parameters, options: limits.options(interrupt::token())? })
     }
 

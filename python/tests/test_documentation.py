@@ -110,7 +110,7 @@ def test_readme_names_only_files_that_exist():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-@pytest.mark.parametrize(("name", "least"), [("analytics", 20), ("gremlin", 12), ("layout", 8), ("social", 12)])
+@pytest.mark.parametrize(("name", "least"), [("analytics", 20), ("gremlin", 12), ("layout", 8), ("social", 12), ("paths", 10)])
 def test_the_examples_of_a_page_run(tmp_path, monkeypatch, name, least):
     monkeypatch.chdir(tmp_path)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -1,7 +1,7 @@
 //! The documentation that belongs to this version.
 
 /// The pages of `docs/`, by name.
-pub const PAGES: [(&str, &str); 17] = [
+pub const PAGES: [(&str, &str); 18] = [
     ("index", include_str!("../../../docs/index.md")),
     ("recipes", include_str!("../../../docs/recipes.md")),
     ("from-cypher", include_str!("../../../docs/from-cypher.md")),
@@ -12,6 +12,7 @@ pub const PAGES: [(&str, &str); 17] = [
     ("lake", include_str!("../../../docs/lake.md")),
     ("analytics", include_str!("../../../docs/analytics.md")),
     ("layout", include_str!("../../../docs/layout.md")),
+    ("paths", include_str!("../../../docs/paths.md")),
     ("social", include_str!("../../../docs/social.md")),
     ("output", include_str!("../../../docs/output.md")),
     ("gremlin", include_str!("../../../docs/gremlin.md")),

@@ -47,6 +47,7 @@ mod lake;
 mod layout;
 mod memory;
 mod open;
+mod paths;
 mod prepared;
 mod procedures;
 pub mod readers;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mangrove_graph::{GraphError, TraceId};
 use mangrove_query::procedure::{LIST, Procedure, Procedures, RESERVED_PREFIX};
 
-use crate::{QueryOptions, analyze};
+use crate::{QueryOptions, analyze, paths};
 
 /// Clones of a handle share it. A query keeps the procedures that existed when it began.
 pub struct Registry {
@@ -16,6 +16,7 @@ impl Default for Registry {
     fn default() -> Self {
         let mut all = Procedures::clone(Procedures::built_in());
         analyze::procedures().for_each(|(name, procedure)| all.insert(name, procedure));
+        all.insert(paths::NAME, paths::procedure());
         Self { procedures: Mutex::new(Arc::new(all)) }
     }
 }

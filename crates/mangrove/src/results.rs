@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use mangrove_graph::{
-    Cardinality, EdgeRef, ElementKind, Elements, GraphView, LabelId, Schema, TypeSet, Value, VertexId, column,
+    Cardinality, EdgeRef, ElementKind, Elements, GraphView, LabelId, PropertyColumn, Schema, TypeSet, Value, VertexId,
+    column,
 };
 use mangrove_query::{Items, MapColumn, Maps, Outlook, Shape, own_maps, whole_maps};
 
@@ -100,6 +101,27 @@ impl Results {
 
     pub(crate) fn add_rows(&mut self, rows: Vec<Described>) {
         self.push(Chunk::Rows(rows));
+    }
+
+    /// Adds maps as columns of plain values. Accounts for the memory.
+    pub(crate) fn add_maps(
+        &mut self,
+        rows: usize,
+        columns: Vec<(Value, PropertyColumn)>,
+        memory: &mut Memory,
+    ) -> Result<(), QueryError> {
+        let mut maps = Maps { rows, columns: Vec::with_capacity(columns.len()) };
+        for (key, column) in columns {
+            let column = match column {
+                PropertyColumn::Typed(array) => MapColumn::Typed(array),
+                column => MapColumn::of((0..rows).map(|at| column.cell(at).values().next().cloned()).collect()),
+            };
+            maps.columns.push((key, column));
+        }
+        memory.hold(maps.bytes())?;
+        let columns = maps.columns.into_iter().map(|(key, column)| (key, MapValues::Plain(column))).collect();
+        self.push(Chunk::Maps { rows, columns });
+        Ok(())
     }
 
     pub fn of_rows(rows: Vec<Described>) -> Self {

@@ -21,6 +21,7 @@ mod machine;
 mod nesting;
 pub mod optimize;
 pub mod options;
+pub mod paths;
 pub mod plan;
 pub mod procedure;
 pub mod resolve;

@@ -17,6 +17,7 @@ mod lake;
 mod load;
 mod output;
 mod params;
+mod paths;
 mod progress;
 mod query;
 mod relayout;
@@ -58,6 +59,7 @@ enum Command {
     Backup(backup::Backup),
     Compact(compact::Compact),
     Relayout(relayout::Relayout),
+    Paths(paths::Paths),
     Bench(bench::Bench),
     Lake(lake::Lake),
     Demo(demo::Demo),
@@ -106,6 +108,7 @@ fn dispatch(command: Command, readers: &dyn Readers<String>) -> Result<(), Failu
         Command::Backup(backup) => backup.run(),
         Command::Compact(compact) => compact.run(),
         Command::Relayout(relayout) => relayout.run(),
+        Command::Paths(paths) => paths.run(),
         Command::Bench(bench) => bench.run(),
         Command::Lake(lake) => lake.run(),
         Command::Demo(demo) => demo.run(),

@@ -68,6 +68,18 @@ pub fn print_results(results: &Results, format: Format) -> Result<u64, Failure> 
     Ok(results.len() as u64)
 }
 
+/// Writes results to stdout in any form. Returns their number.
+pub fn print_whole(results: &Results, format: Format) -> Result<u64, Failure> {
+    if format != Format::Arrow {
+        return print_results(results, format);
+    }
+    let batch = crate::arrow::record_batch(results).map_err(|error| Failure::Request(error.to_string()))?;
+    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    write_arrow(&batch, &mut out)?;
+    out.flush()?;
+    Ok(results.len() as u64)
+}
+
 /// Writes the columns of a batch to stdout; as a table, its first rows.
 pub fn print_values(values: &RecordBatch, format: Format, rows_shown: usize) -> Result<(), Failure> {
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());

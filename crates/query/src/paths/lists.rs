@@ -1,0 +1,192 @@
+//! The neighbours of vertices along each symbol. They are read from the graph once, many vertices at a time, and then kept as numbers.
+
+use hashbrown::HashMap;
+use mangrove_graph::{Adjacency, GraphView, Hop, Numbering, ReadContext, Result, Scan, VertexId, Wants};
+
+/// Vertices whose edges are read together.
+const AT_ONCE: usize = 8192;
+
+/// Numbers of vertices: 0, 1, 2 …
+enum Numbers {
+    /// Of those that were met, in the order in which they were.
+    Met(HashMap<VertexId, u32>),
+    /// Of all, in the order of their ids.
+    All(Numbering),
+}
+
+/// The edges along one symbol.
+struct Along {
+    /// `None` if no edge has the label.
+    hop: Option<Hop>,
+    /// For each vertex the place of its neighbours among the entries; none if they are not read yet.
+    places: Vec<Option<(u64, u32)>>,
+    entries: Vec<u32>,
+}
+
+/// What was read so far. Threads share it.
+pub struct Neighbours {
+    along: Vec<Along>,
+}
+
+pub struct Lists<'v> {
+    view: &'v dyn GraphView,
+    limits: &'v ReadContext,
+    numbers: Numbers,
+    vertices: Vec<VertexId>,
+    known: Neighbours,
+}
+
+impl Neighbours {
+    /// The neighbours of a vertex, each once. They must have been read.
+    pub fn of(&self, symbol: u32, vertex: u32) -> &[u32] {
+        let along = &self.along[symbol as usize];
+        match along.places.get(vertex as usize).copied().flatten() {
+            Some((start, count)) => &along.entries[start as usize..][..count as usize],
+            None => &[],
+        }
+    }
+}
+
+impl<'v> Lists<'v> {
+    /// Over the vertices that searches meet. Numbers take a hash table.
+    pub fn of_met(view: &'v dyn GraphView, limits: &'v ReadContext, hops: Vec<Option<Hop>>) -> Self {
+        Self::new(view, limits, Numbers::Met(HashMap::new()), Vec::new(), hops)
+    }
+
+    /// Over all vertices of the graph. O(V).
+    pub fn of_all(view: &'v dyn GraphView, limits: &'v ReadContext, hops: Vec<Option<Hop>>) -> Result<Self> {
+        let numbering = Numbering::new(view, &Scan::default())?;
+        let vertices = numbering.slice(0..numbering.count());
+        limits.budget.fits(vertices.len() * size_of::<VertexId>())?;
+        Ok(Self::new(view, limits, Numbers::All(numbering), vertices, hops))
+    }
+
+    fn new(
+        view: &'v dyn GraphView,
+        limits: &'v ReadContext,
+        numbers: Numbers,
+        vertices: Vec<VertexId>,
+        hops: Vec<Option<Hop>>,
+    ) -> Self {
+        let along = |hop| Along { hop, places: Vec::new(), entries: Vec::new() };
+        Self { view, limits, numbers, vertices, known: Neighbours { along: hops.into_iter().map(along).collect() } }
+    }
+
+    pub fn has_all(&self) -> bool {
+        matches!(self.numbers, Numbers::All(_))
+    }
+
+    /// How many vertices have numbers.
+    pub fn len(&self) -> usize {
+        self.vertices.len()
+    }
+
+    pub fn vertex(&self, number: u32) -> VertexId {
+        self.vertices[number as usize]
+    }
+
+    /// The number of a vertex.
+    pub fn number(&mut self, vertex: VertexId) -> Option<u32> {
+        let Self { numbers, vertices, .. } = self;
+        number_in(numbers, vertices, vertex)
+    }
+
+    /// How many neighbours were read so far.
+    pub fn entries(&self) -> u64 {
+        self.known.along.iter().map(|along| along.entries.len() as u64).sum()
+    }
+
+    pub fn bytes(&self) -> usize {
+        let of = |along: &Along| along.places.len() * size_of::<Option<(u64, u32)>>() + along.entries.len() * 4;
+        self.vertices.len() * 8 + self.known.along.iter().map(of).sum::<usize>()
+    }
+
+    pub fn known(&self) -> &Neighbours {
+        &self.known
+    }
+
+    /// Reads the neighbours of these vertices, unless they are known.
+    pub fn read(&mut self, symbol: u32, of: &[u32]) -> Result<()> {
+        let unknown = |along: &Along, number: u32| along.places.get(number as usize).copied().flatten().is_none();
+        let along = &self.known.along[symbol as usize];
+        if along.hop.is_none() {
+            return Ok(());
+        }
+        let mut missing: Vec<u32> = of.iter().copied().filter(|number| unknown(along, *number)).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        missing.chunks(AT_ONCE).try_for_each(|some| self.read_missing(symbol, some))
+    }
+
+    /// Reads the neighbours of all vertices.
+    pub fn read_all(&mut self, symbol: u32) -> Result<()> {
+        let all: Vec<u32> = (0..self.vertices.len() as u32).collect();
+        self.read(symbol, &all)
+    }
+
+    fn read_missing(&mut self, symbol: u32, some: &[u32]) -> Result<()> {
+        let Self { view, limits, numbers, vertices, known } = self;
+        limits.check()?;
+        let along = &mut known.along[symbol as usize];
+        let Some(hop) = &along.hop else { return Ok(()) };
+        let from: Vec<VertexId> = some.iter().map(|number| vertices[*number as usize]).collect();
+        let mut found = Adjacency::default();
+        view.neighbors(&from, hop, &mut found)?;
+        let mut at = 0;
+        for (row, of) in some.iter().enumerate() {
+            let start = along.entries.len();
+            while found.rows.get(at).is_some_and(|of| *of as usize == row) {
+                along.entries.extend(number_in(numbers, vertices, found.neighbors[at]));
+                at += 1;
+            }
+            let count = distinct(&mut along.entries, start);
+            if along.places.len() <= *of as usize {
+                along.places.resize(vertices.len().max(*of as usize + 1), None);
+            }
+            along.places[*of as usize] = Some((start as u64, count as u32));
+        }
+        limits.budget.fits(self.bytes())
+    }
+}
+
+fn number_in(numbers: &mut Numbers, vertices: &mut Vec<VertexId>, vertex: VertexId) -> Option<u32> {
+    match numbers {
+        Numbers::All(numbering) => numbering.number(vertex).map(|number| number as u32),
+        Numbers::Met(known) => Some(*known.entry(vertex).or_insert_with(|| {
+            vertices.push(vertex);
+            vertices.len() as u32 - 1
+        })),
+    }
+}
+
+/// Leaves each of the last entries once, in order. Returns how many there are.
+fn distinct(entries: &mut Vec<u32>, start: usize) -> usize {
+    entries[start..].sort_unstable();
+    let mut end = start;
+    for at in start..entries.len() {
+        if at == start || entries[at] != entries[end - 1] {
+            entries[end] = entries[at];
+            end += 1;
+        }
+    }
+    entries.truncate(end);
+    end - start
+}
+
+/// What a symbol follows.
+pub fn hop(direction: mangrove_graph::Direction, labels: Option<Vec<mangrove_graph::LabelId>>) -> Hop {
+    Hop::along(direction, labels, Wants { rows: true, neighbors: true, edges: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_left_once() {
+        let mut entries = vec![9, 9, 3, 1, 3, 2, 1];
+        assert_eq!(distinct(&mut entries, 2), 3);
+        assert_eq!(entries, [9, 9, 1, 2, 3]);
+        assert_eq!(distinct(&mut entries, 5), 0);
+    }
+}

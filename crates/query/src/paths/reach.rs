@@ -1,0 +1,283 @@
+//! Which vertices a path that an automaton takes joins: breadth-first search in the product of graph and automaton.
+//!
+//! 64 sources are searched from at once: each product vertex has a word with a bit for each source (Then et al.: The More the Merrier:
+//! Efficient Multi-Source Graph Traversal, VLDB 2014, section 3). O(states · (V + E)) for each 64 sources, at most.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use mangrove_graph::{ReadContext, Result};
+
+use super::automaton::Automaton;
+use super::lists::{Lists, Neighbours};
+
+/// Sources that are searched from together.
+const WORD: usize = 64;
+
+/// What is wanted of a search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sought {
+    /// Each source with each of its targets.
+    Pairs,
+    /// The sources that have a target.
+    Sources,
+    /// The number of pairs.
+    Count,
+}
+
+/// What a search found.
+#[derive(Default, Debug)]
+pub struct Found {
+    /// Pairs as `source << 32 | target`, or sources, in order.
+    pub words: Vec<u64>,
+    pub count: u64,
+}
+
+/// Some vertices, by number.
+#[derive(Clone, Debug, Default)]
+pub struct Vertices {
+    words: Vec<u64>,
+}
+
+impl Vertices {
+    pub fn of(numbers: impl IntoIterator<Item = u32>) -> Self {
+        let mut set = Self::default();
+        for number in numbers {
+            let word = number as usize / 64;
+            if set.words.len() <= word {
+                set.words.resize(word + 1, 0);
+            }
+            set.words[word] |= 1 << (number % 64);
+        }
+        set
+    }
+
+    pub fn has(&self, number: u32) -> bool {
+        self.words.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+}
+
+/// A search: from some sources along an automaton.
+pub struct PathSearch<'a> {
+    pub automaton: &'a Automaton,
+    /// In order, each once.
+    pub sources: &'a [u32],
+    /// Only targets of these count; `None` for any.
+    pub targets: Option<&'a Vertices>,
+    /// Only targets that are their own source count.
+    pub is_loop: bool,
+    pub wanted: Sought,
+}
+
+/// The words of one search of 64 sources, kept for the next one.
+#[derive(Default)]
+struct Scratch {
+    /// For each product vertex (vertex, state), the sources that have reached it, and those that have not gone on from there.
+    seen: Vec<u64>,
+    next: Vec<u64>,
+    /// Product vertices that some source has reached.
+    touched: Vec<usize>,
+    frontier: Vec<usize>,
+    /// For each vertex, the sources of which it is a target.
+    reached: Vec<u64>,
+    targets: Vec<u32>,
+}
+
+impl PathSearch<'_> {
+    /// Searches on this thread, and reads neighbours as it meets vertices. `None` if it has read more than so many neighbours.
+    pub fn run_met(&self, lists: &mut Lists<'_>, limits: &ReadContext, entries_max: u64) -> Result<Option<Found>> {
+        limits.budget.fits(Scratch::bytes(self.automaton, lists.len()))?;
+        let (mut scratch, mut found) = (Scratch::default(), Found::default());
+        for sources in self.sources.chunks(WORD) {
+            scratch.begin(self.automaton, sources, lists.len());
+            while !scratch.frontier.is_empty() {
+                limits.check()?;
+                scratch.read(self.automaton, lists)?;
+                if lists.entries() > entries_max {
+                    return Ok(None);
+                }
+                limits.budget.fits(Scratch::bytes(self.automaton, lists.len()))?;
+                scratch.grow(self.automaton, lists.len());
+                scratch.step(self.automaton, lists.known());
+            }
+            scratch.end(self, sources, &mut found);
+            limits.budget.fits(found.words.len() * 8)?;
+        }
+        Ok(Some(found))
+    }
+
+    /// Searches on several threads. All neighbours along the automaton's symbols must have been read.
+    pub fn run_all(&self, lists: &Lists<'_>, limits: &ReadContext, threads: usize) -> Result<Found> {
+        let (known, vertices) = (lists.known(), lists.len());
+        let chunks: Vec<&[u32]> = self.sources.chunks(WORD).collect();
+        let threads = threads.clamp(1, chunks.len().max(1));
+        limits.budget.fits(threads * Scratch::bytes(self.automaton, vertices))?;
+        let (next, held) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let parts: Mutex<Vec<(usize, Found)>> = Mutex::new(Vec::with_capacity(chunks.len()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let work = |limits: &ReadContext| -> Result<()> {
+            let mut scratch = Scratch::default();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(sources) = chunks.get(at) else { return Ok(()) };
+                let mut found = Found::default();
+                scratch.begin(self.automaton, sources, vertices);
+                while !scratch.frontier.is_empty() {
+                    limits.check()?;
+                    scratch.step(self.automaton, known);
+                }
+                scratch.end(self, sources, &mut found);
+                let bytes = found.words.len() * 8;
+                limits.budget.fits(held.fetch_add(bytes, Ordering::Relaxed) + bytes)?;
+                parts.lock().unwrap_or_else(PoisonError::into_inner).push((at, found));
+            }
+        };
+        let outcome = thread::scope(|scope| {
+            let mut others = Vec::new();
+            for _ in 1..threads {
+                let limits = ReadContext { cancel: limits.cancel.or_when(stop.clone()), ..limits.clone() };
+                let work = &work;
+                let named = thread::Builder::new().name("mangrove paths".into());
+                // Without a thread that can be started, this one does it all.
+                others.extend(named.spawn_scoped(scope, move || work(&limits)).ok());
+            }
+            let mine = work(limits);
+            if mine.is_err() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            let theirs: Vec<Result<()>> = others
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect();
+            // Why this thread stopped matters more than that it stopped the others.
+            mine.and(theirs.into_iter().find(Result::is_err).unwrap_or(Ok(())))
+        });
+        outcome?;
+        let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        parts.sort_unstable_by_key(|(at, _)| *at);
+        let mut whole = Found::default();
+        for (_, mut part) in parts {
+            whole.count += part.count;
+            whole.words.append(&mut part.words);
+        }
+        Ok(whole)
+    }
+}
+
+impl Scratch {
+    fn begin(&mut self, automaton: &Automaton, sources: &[u32], vertices: usize) {
+        self.grow(automaton, vertices);
+        for (bit, source) in sources.iter().enumerate() {
+            let at = *source as usize * automaton.states() + automaton.start as usize;
+            self.mark(at, 1 << bit);
+        }
+    }
+
+    /// The bytes of the words for so many vertices.
+    fn bytes(automaton: &Automaton, vertices: usize) -> usize {
+        vertices * (2 * automaton.states() + 1) * size_of::<u64>()
+    }
+
+    fn grow(&mut self, automaton: &Automaton, vertices: usize) {
+        let wanted = vertices * automaton.states();
+        if self.seen.len() < wanted {
+            self.seen.resize(wanted, 0);
+            self.next.resize(wanted, 0);
+            self.reached.resize(vertices, 0);
+        }
+    }
+
+    /// Notes that some sources have reached a product vertex.
+    #[inline]
+    fn mark(&mut self, at: usize, bits: u64) {
+        let new = bits & !self.seen[at];
+        if new == 0 {
+            return;
+        }
+        if self.seen[at] == 0 {
+            self.touched.push(at);
+        }
+        if self.next[at] == 0 {
+            self.frontier.push(at);
+        }
+        self.seen[at] |= new;
+        self.next[at] |= new;
+    }
+
+    /// Reads the neighbours that the next step needs.
+    fn read(&self, automaton: &Automaton, lists: &mut Lists<'_>) -> Result<()> {
+        let states = automaton.states();
+        let mut symbols: Vec<u32> = automaton.moves.iter().flatten().map(|(symbol, _)| *symbol).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
+        for symbol in symbols {
+            let takes = |at: &&usize| automaton.moves[**at % states].iter().any(|(of, _)| *of == symbol);
+            let of: Vec<u32> = self.frontier.iter().filter(takes).map(|at| (at / states) as u32).collect();
+            lists.read(symbol, &of)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, automaton: &Automaton, known: &Neighbours) {
+        let states = automaton.states();
+        for at in std::mem::take(&mut self.frontier) {
+            let bits = std::mem::take(&mut self.next[at]);
+            for (symbol, to) in &automaton.moves[at % states] {
+                for neighbour in known.of(*symbol, (at / states) as u32) {
+                    self.mark(*neighbour as usize * states + *to as usize, bits);
+                }
+            }
+        }
+    }
+
+    /// Adds what the sources have reached to `found`, and forgets it.
+    fn end(&mut self, search: &PathSearch<'_>, sources: &[u32], found: &mut Found) {
+        let states = search.automaton.states();
+        for at in self.touched.drain(..) {
+            let bits = std::mem::take(&mut self.seen[at]);
+            if search.automaton.accepts[at % states] {
+                let vertex = at / states;
+                if self.reached[vertex] == 0 {
+                    self.targets.push(vertex as u32);
+                }
+                self.reached[vertex] |= bits;
+            }
+        }
+        let mut any = 0;
+        let first = found.words.len();
+        for target in self.targets.drain(..) {
+            let mut bits = std::mem::take(&mut self.reached[target as usize]);
+            if search.targets.is_some_and(|targets| !targets.has(target)) {
+                continue;
+            }
+            if search.is_loop {
+                bits &= sources.binary_search(&target).map_or(0, |bit| 1 << bit);
+            }
+            any |= bits;
+            match search.wanted {
+                Sought::Count => found.count += u64::from(bits.count_ones()),
+                Sought::Sources => {}
+                Sought::Pairs => each_bit(bits, |bit| found.words.push(u64::from(sources[bit]) << 32 | u64::from(target))),
+            }
+        }
+        match search.wanted {
+            Sought::Pairs => {
+                found.words[first..].sort_unstable();
+                found.count += (found.words.len() - first) as u64;
+            }
+            Sought::Sources => {
+                each_bit(any, |bit| found.words.push(sources[bit].into()));
+                found.count += (found.words.len() - first) as u64;
+            }
+            Sought::Count => {}
+        }
+    }
+}
+
+fn each_bit(mut bits: u64, mut f: impl FnMut(usize)) {
+    while bits != 0 {
+        f(bits.trailing_zeros() as usize);
+        bits &= bits - 1;
+    }
+}
