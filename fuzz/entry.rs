@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use mangrove_ingest::{Format, LoadOptions, OnError};
 use mangrove_query::execute::batch_again;
+use mangrove_query::paths::{PathOptions, PathQuery};
 use mangrove_query::plan::Plan;
 use mangrove_query::{Execution, Graph, Parameters, Query, QueryOptions, gremlin};
 use mangrove_testkit::{Oracle, compare};
@@ -57,6 +58,19 @@ pub fn plan_bytes(data: &[u8]) {
 pub fn batch_bytes(data: &[u8]) {
     let Some(again) = batch_again(data) else { return };
     assert_eq!(batch_again(&again), Some(again.clone()));
+}
+
+/// Runs a regular path query on a small graph, for at most a twentieth of a second.
+pub fn paths(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(query) = PathQuery::parse(text) else { return };
+    let options =
+        QueryOptions { timeout: Some(Duration::from_millis(50)), memory_bytes_max: 16 << 20, ..QueryOptions::default() };
+    let parameters = Parameters::from([("id".to_owned(), 1.into())]);
+    for reads_all in [false, true] {
+        let options = PathOptions { limits: options.read_context(), reads_all, ..PathOptions::default() };
+        let _ = query.run(&Oracle::modern(), &parameters, &options);
+    }
 }
 
 fn run(execute: impl FnOnce(&mut Graph<'_>, &QueryOptions) -> mangrove_query::Result<Execution>) {

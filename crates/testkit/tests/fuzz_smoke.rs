@@ -84,6 +84,16 @@ const WORDS: &[&str] = &[
     "choose(",
     "limit(1)",
     "math('_')",
+    "?x ",
+    "knows",
+    "^",
+    "*",
+    "|",
+    "/",
+    "{2,9}",
+    "{1000}",
+    "<-",
+    "`",
 ];
 
 #[test]
@@ -114,6 +124,11 @@ fn plan_bytes() {
 #[test]
 fn batch_bytes() {
     fuzz("batch_bytes", entry::batch_bytes);
+}
+
+#[test]
+fn path_queries() {
+    fuzz("paths", entry::paths);
 }
 
 #[test]

@@ -41,6 +41,28 @@ pub struct Automaton {
 
 /// Edges of an expression after its repetitions are written out.
 const POSITIONS_MAX: usize = 1000;
+/// Moves to look at before an automaton stays as large as it is.
+const REFINED_MAX: usize = 10_000_000;
+
+/// Some of the edges of an expression.
+#[derive(Clone, Copy)]
+struct Set([u64; POSITIONS_MAX.div_ceil(64)]);
+
+impl Set {
+    const NONE: Self = Self([0; POSITIONS_MAX.div_ceil(64)]);
+
+    fn has(&self, place: usize) -> bool {
+        self.0[place / 64] >> (place % 64) & 1 == 1
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine |= theirs);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        (0..POSITIONS_MAX).filter(|place| self.has(*place))
+    }
+}
 
 impl Automaton {
     /// # Errors
@@ -49,10 +71,10 @@ impl Automaton {
         let mut places = Places { symbols: Vec::new(), follow: Vec::new(), alphabet };
         let whole = places.read(expression)?;
         let mut accepts = vec![whole.is_nullable];
-        accepts.extend((0..places.symbols.len() as u32).map(|place| whole.last.contains(&place)));
-        let move_to = |place: &u32| (places.symbols[*place as usize], place + 1);
-        let mut moves = vec![whole.first.iter().map(move_to).collect::<Vec<_>>()];
-        moves.extend(places.follow.iter().map(|follow| follow.iter().map(move_to).collect()));
+        accepts.extend((0..places.symbols.len()).map(|place| whole.last.has(place)));
+        let moves_to = |to: &Set| to.iter().map(|place| (places.symbols[place], place as u32 + 1)).collect();
+        let mut moves: Vec<Vec<(u32, u32)>> = vec![moves_to(&whole.first)];
+        moves.extend(places.follow.iter().map(moves_to));
         Ok(Self { start: 0, accepts, moves }.reduced())
     }
 
@@ -68,8 +90,13 @@ impl Automaton {
     /// The automaton in which states that take the same paths are one.
     fn reduced(self) -> Self {
         let mut class: Vec<u32> = self.accepts.iter().map(|accepts| u32::from(*accepts)).collect();
-        let mut count = 0;
+        let (mut count, mut looked_at) = (0, 0);
+        let moves: usize = self.moves.iter().map(Vec::len).sum();
         loop {
+            looked_at += moves;
+            if looked_at > REFINED_MAX {
+                return self;
+            }
             let mut known: BTreeMap<(u32, BTreeSet<(u32, u32)>), u32> = BTreeMap::new();
             let mut next = Vec::with_capacity(class.len());
             for (state, moves) in self.moves.iter().enumerate() {
@@ -99,16 +126,20 @@ struct Places<'a> {
     /// The symbol of each.
     symbols: Vec<u32>,
     /// Those that may come next.
-    follow: Vec<BTreeSet<u32>>,
+    follow: Vec<Set>,
     alphabet: &'a mut Alphabet,
 }
 
 /// What a part of an expression begins and ends with.
-#[derive(Clone, Default)]
+#[derive(Clone, Copy)]
 struct Part {
     is_nullable: bool,
-    first: Vec<u32>,
-    last: Vec<u32>,
+    first: Set,
+    last: Set,
+}
+
+impl Part {
+    const NOTHING: Self = Self { is_nullable: true, first: Set::NONE, last: Set::NONE };
 }
 
 impl Places<'_> {
@@ -120,13 +151,14 @@ impl Places<'_> {
                         format!("the path has more than {POSITIONS_MAX} edges once its repetitions are written out");
                     return Err(QueryError::new(QueryErrorKind::Syntax, message).at(*span));
                 }
-                let place = self.symbols.len() as u32;
+                let (place, mut alone) = (self.symbols.len(), Set::NONE);
+                alone.0[place / 64] |= 1 << (place % 64);
                 self.symbols.push(self.alphabet.number((label.clone(), *is_inverse), *span));
-                self.follow.push(BTreeSet::new());
-                Ok(Part { is_nullable: false, first: vec![place], last: vec![place] })
+                self.follow.push(Set::NONE);
+                Ok(Part { is_nullable: false, first: alone, last: alone })
             }
             Expression::Sequence(parts) => {
-                let mut whole = Part { is_nullable: true, ..Part::default() };
+                let mut whole = Part::NOTHING;
                 for part in parts {
                     let part = self.read(part)?;
                     whole = self.then(whole, part);
@@ -134,12 +166,12 @@ impl Places<'_> {
                 Ok(whole)
             }
             Expression::Choice(parts) => {
-                let mut whole = Part::default();
+                let mut whole = Part { is_nullable: false, ..Part::NOTHING };
                 for part in parts {
-                    let mut part = self.read(part)?;
+                    let part = self.read(part)?;
                     whole.is_nullable |= part.is_nullable;
-                    whole.first.append(&mut part.first);
-                    whole.last.append(&mut part.last);
+                    whole.first.add(&part.first);
+                    whole.last.add(&part.last);
                 }
                 Ok(whole)
             }
@@ -149,12 +181,17 @@ impl Places<'_> {
 
     /// `least` copies, and then either as many as one likes, or others that may be left out.
     fn repeated(&mut self, of: &Expression, least: u32, most: Option<u32>) -> Result<Part> {
-        let mut whole = Part { is_nullable: true, ..Part::default() };
+        let mut whole = Part::NOTHING;
         let copies = most.unwrap_or(least.max(1));
         for copy in 0..copies {
+            let before = self.symbols.len();
             let mut part = self.read(of)?;
+            if self.symbols.len() == before {
+                // Only the path of length 0: more of it changes nothing.
+                break;
+            }
             if most.is_none() && copy + 1 == copies {
-                self.join(&part.last.clone(), &part.first.clone());
+                self.join(&part.last, &part.first);
             }
             part.is_nullable |= copy >= least;
             whole = self.then(whole, part);
@@ -164,21 +201,18 @@ impl Places<'_> {
 
     fn then(&mut self, before: Part, after: Part) -> Part {
         self.join(&before.last, &after.first);
-        let with = |mut some: Vec<u32>, more: &[u32], also: bool| {
-            if also {
-                some.extend_from_slice(more);
-            }
-            some
-        };
-        Part {
-            is_nullable: before.is_nullable && after.is_nullable,
-            first: with(before.first, &after.first, before.is_nullable),
-            last: with(after.last, &before.last, after.is_nullable),
+        let (mut first, mut last) = (before.first, after.last);
+        if before.is_nullable {
+            first.add(&after.first);
         }
+        if after.is_nullable {
+            last.add(&before.last);
+        }
+        Part { is_nullable: before.is_nullable && after.is_nullable, first, last }
     }
 
-    fn join(&mut self, before: &[u32], after: &[u32]) {
-        before.iter().for_each(|place| self.follow[*place as usize].extend(after));
+    fn join(&mut self, before: &Set, after: &Set) {
+        before.iter().for_each(|place| self.follow[place].add(after));
     }
 }
 
@@ -240,5 +274,7 @@ mod tests {
         let rules = syntax::parse("?x (a{1000}){1000} ?y").unwrap();
         let error = Automaton::new(&rules[0].atoms[0].path, &mut Alphabet::default()).unwrap_err();
         assert!(error.message.contains("more than 1000 edges"), "{}", error.message);
+        // Nothing, however often.
+        assert!(takes("(((a{0}){1000}){1000}){1000}", "") && !takes("((a{0}){1000}){1000}", "a"));
     }
 }

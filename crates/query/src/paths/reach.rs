@@ -14,6 +14,8 @@ use super::lists::{Lists, Neighbours};
 
 /// Sources that are searched from together.
 const WORD: usize = 64;
+/// Product vertices that are gone on from between two looks at the limits.
+const CHECK_EVERY: usize = 1024;
 
 /// What is wanted of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,14 +94,13 @@ impl PathSearch<'_> {
         for sources in self.sources.chunks(WORD) {
             scratch.begin(self.automaton, sources, lists.len());
             while !scratch.frontier.is_empty() {
-                limits.check()?;
                 scratch.read(self.automaton, lists)?;
                 if lists.entries() > entries_max {
                     return Ok(None);
                 }
                 limits.budget.fits(Scratch::bytes(self.automaton, lists.len()))?;
                 scratch.grow(self.automaton, lists.len());
-                scratch.step(self.automaton, lists.known());
+                scratch.step(self.automaton, lists.known(), limits)?;
             }
             scratch.end(self, sources, &mut found);
             limits.budget.fits(found.words.len() * 8)?;
@@ -124,8 +125,7 @@ impl PathSearch<'_> {
                 let mut found = Found::default();
                 scratch.begin(self.automaton, sources, vertices);
                 while !scratch.frontier.is_empty() {
-                    limits.check()?;
-                    scratch.step(self.automaton, known);
+                    scratch.step(self.automaton, known, limits)?;
                 }
                 scratch.end(self, sources, &mut found);
                 let bytes = found.words.len() * 8;
@@ -219,9 +219,12 @@ impl Scratch {
         Ok(())
     }
 
-    fn step(&mut self, automaton: &Automaton, known: &Neighbours) {
+    fn step(&mut self, automaton: &Automaton, known: &Neighbours, limits: &ReadContext) -> Result<()> {
         let states = automaton.states();
-        for at in std::mem::take(&mut self.frontier) {
+        for (count, at) in std::mem::take(&mut self.frontier).into_iter().enumerate() {
+            if count % CHECK_EVERY == 0 {
+                limits.check()?;
+            }
             let bits = std::mem::take(&mut self.next[at]);
             for (symbol, to) in &automaton.moves[at % states] {
                 for neighbour in known.of(*symbol, (at / states) as u32) {
@@ -229,6 +232,7 @@ impl Scratch {
                 }
             }
         }
+        Ok(())
     }
 
     /// Adds what the sources have reached to `found`, and forgets it.

@@ -94,7 +94,9 @@ impl Expression {
 }
 
 /// Parentheses within each other.
-const DEPTH_MAX: usize = 100;
+const DEPTH_MAX: usize = 32;
+/// Bounds in braces one after the other.
+const BOUNDS_MAX: usize = 2;
 /// A bound in braces.
 const REPEAT_MAX: u32 = 1000;
 
@@ -351,20 +353,27 @@ impl<'t> Reader<'t> {
             is_inverse = !is_inverse;
         }
         let mut part = self.part()?;
+        let mut bounds = 0;
         loop {
+            let start = self.skip();
             let (least, most) = match self.rest().chars().next() {
                 Some('*') => (0, None),
                 Some('+') => (1, None),
                 Some('?') if !self.begins_variable() => (0, Some(1)),
                 Some('{') => {
                     let (least, most) = self.bounds()?;
+                    bounds += 1;
+                    if bounds > BOUNDS_MAX {
+                        let message = format!("more than {BOUNDS_MAX} bounds follow each other");
+                        return Err(syntax(message, Span { start, end: self.at }).help("multiply them"));
+                    }
                     part = Expression::Repeat { of: Box::new(part), least, most };
                     continue;
                 }
                 _ => break,
             };
             self.at += 1;
-            part = Expression::Repeat { of: Box::new(part), least, most };
+            part = repeated(part, least, most);
         }
         Ok(if is_inverse { part.reversed() } else { part })
     }
@@ -430,6 +439,17 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// `of*`, `of+` or `of?`. If `of` is one of these too, so is the whole.
+fn repeated(of: Expression, least: u32, most: Option<u32>) -> Expression {
+    match of {
+        Expression::Repeat { of, least: inner @ (0 | 1), most: inner_most @ (None | Some(1)) } => {
+            let most = if (inner_most, most) == (Some(1), Some(1)) { Some(1) } else { None };
+            Expression::Repeat { of, least: least * inner, most }
+        }
+        of => Expression::Repeat { of: Box::new(of), least, most },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -482,6 +502,10 @@ mod tests {
             assert!(error.message.contains(message), "{text}: {}", error.message);
             assert_eq!(error.span.map(|span| span.start), Some(at), "{text}: {}", error.message);
         }
+        assert_eq!(parse("?x a?*+ ?y").unwrap(), parse("?x a* ?y").unwrap());
+        assert_eq!(parse("?x a++ ?y").unwrap(), parse("?x a+ ?y").unwrap());
+        assert_eq!(parse("?x a?? ?y").unwrap(), parse("?x a? ?y").unwrap());
+        assert!(parse("?x a{2}{2}{2} ?y").unwrap_err().message.contains("follow each other"));
         let deep = format!("?x {}a{} ?y", "(".repeat(200), ")".repeat(200));
         assert!(parse(&deep).unwrap_err().message.contains("nested"));
     }
