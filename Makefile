@@ -77,13 +77,15 @@ lint: ## formatting, clippy, dependency directions, licences, long sentences
 doc: ## Rust documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --no-deps --workspace
 
-bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads, TAO's operations, updates over segments, open files, algorithms, layouts
+bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads, TAO's operations, updates over segments, open files, algorithms, layouts, path queries
 	cargo bench -p mangrove-testkit --bench elements
 	$(BIN)/python benches/compare/run.py --ablate
 	$(BIN)/python benches/lake/run.py
 	$(BIN)/python benches/analytics/run.py
 	$(BIN)/python -m pip install -q -r benches/layout/requirements.txt
 	$(BIN)/python benches/layout/run.py
+	$(BIN)/python -m pip install -q duckdb
+	$(BIN)/python benches/paths/run.py
 	$(BIN)/python benches/compare/fragments.py --plot benches/compare/.cache/fragments.svg
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo-fuzz

@@ -52,7 +52,7 @@ FLOORS = {
         "sssp",
     ],
     "crates/mangrove/src/direct": ["reads", "edges writes", "graph_search tao"],
-    "crates/mangrove/src/workloads": ["skew workload", "values", "data", "operation", "mix", "drive"],
+    "crates/mangrove/src/workloads": ["skew workload", "typed values", "data paths", "operation", "mix", "drive"],
     "crates/store/hot/src": [
         "options system",
         "lmdb",

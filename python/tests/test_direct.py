@@ -182,5 +182,21 @@ def test_a_workload_refuses_a_graph_of_others(tmp_path):
     code, _, err = bench("tao", path)
     assert code == 1 and "name a new directory" in err
     code, _, err = bench("tao", tmp_path / "new.mg", "--join")
-    assert code == 2 and "--join is for graphsearch" in err
+    assert code == 2 and "unexpected argument '--join'" in err
     assert not (tmp_path / "new.mg").exists()
+
+
+def test_regular_path_queries_are_drawn_and_run(tmp_path):
+    path = tmp_path / "paths.mg"
+    code, out, err = bench("paths", path, "--vertices", 2000, "--queries", 30, "--format", "json")
+    assert code == 0 and "made a graph of 2,000 vertices" in err and "30 queries" in err, err
+    found = json.loads(out)
+    assert {one["shape"] for one in found} == {"linear", "branched", "recursive"} and len(found) == 30
+    assert sum(one["rows"] > 0 for one in found) > 20
+    with mg.open(path) as db:
+        assert [db.count_paths(one["query"]) for one in found] == [one["rows"] for one in found]
+    code, again, err = bench("paths", path, "--vertices", 2000, "--queries", 30, "--format", "json")
+    assert code == 0 and "made" not in err
+    assert [one["rows"] for one in json.loads(again)] == [one["rows"] for one in found]
+    code, _, err = bench("paths", tmp_path / "other.mg", "--vertices", 5)
+    assert code == 2

@@ -87,6 +87,20 @@ impl Automaton {
         self.accepts[self.start as usize]
     }
 
+    /// Whether it takes paths of any length.
+    pub fn is_cyclic(&self) -> bool {
+        // States from which all moves lead to such states are removed, until none is left or all others have a cycle before them.
+        let mut ends: Vec<bool> = self.moves.iter().map(Vec::is_empty).collect();
+        loop {
+            let next =
+                (0..ends.len()).find(|state| !ends[*state] && self.moves[*state].iter().all(|(_, to)| ends[*to as usize]));
+            match next {
+                Some(state) => ends[state] = true,
+                None => return ends.contains(&false),
+            }
+        }
+    }
+
     /// The automaton in which states that take the same paths are one.
     fn reduced(self) -> Self {
         let mut class: Vec<u32> = self.accepts.iter().map(|accepts| u32::from(*accepts)).collect();
@@ -259,6 +273,15 @@ mod tests {
         ] {
             taken.iter().for_each(|word| assert!(takes(path, word), "{path} takes {word:?}"));
             refused.iter().for_each(|word| assert!(!takes(path, word), "{path} refuses {word:?}"));
+        }
+    }
+
+    #[test]
+    fn cycles_are_seen() {
+        for (path, is_cyclic) in
+            [("a", false), ("a/b|c?", false), ("a{3}", false), ("a*", true), ("a/b+/c", true), ("(a|b/c)*", true)]
+        {
+            assert_eq!(automaton(path).0.is_cyclic(), is_cyclic, "{path}");
         }
     }
 

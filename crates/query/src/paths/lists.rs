@@ -1,10 +1,15 @@
 //! The neighbours of vertices along each symbol. They are read from the graph once, many vertices at a time, and then kept as numbers.
 
 use hashbrown::HashMap;
-use mangrove_graph::{Adjacency, GraphView, Hop, Numbering, ReadContext, Result, Scan, VertexId, Wants};
+use mangrove_graph::{
+    Adjacency, Direction, ElementKind, GraphView, Hop, LabelId, Numbering, ReadContext, Result, Scan, VertexId, Wants,
+};
 
 /// Vertices whose edges are read together.
 const AT_ONCE: usize = 8192;
+
+/// Stands for the number of neighbours that were not read.
+const UNREAD: u32 = u32::MAX;
 
 /// Numbers of vertices: 0, 1, 2 …
 enum Numbers {
@@ -18,8 +23,10 @@ enum Numbers {
 struct Along {
     /// `None` if no edge has the label.
     hop: Option<Hop>,
-    /// For each vertex the place of its neighbours among the entries; none if they are not read yet.
-    places: Vec<Option<(u64, u32)>>,
+    /// The labels of vertices that have such edges; `None` if any may.
+    labels: Option<Vec<LabelId>>,
+    /// For each vertex the place of its neighbours among the entries, and how many there are: [`UNREAD`] if they are not read yet.
+    places: Vec<(u64, u32)>,
     entries: Vec<u32>,
 }
 
@@ -40,9 +47,9 @@ impl Neighbours {
     /// The neighbours of a vertex, each once. They must have been read.
     pub fn of(&self, symbol: u32, vertex: u32) -> &[u32] {
         let along = &self.along[symbol as usize];
-        match along.places.get(vertex as usize).copied().flatten() {
-            Some((start, count)) => &along.entries[start as usize..][..count as usize],
-            None => &[],
+        match along.places.get(vertex as usize) {
+            Some((_, UNREAD)) | None => &[],
+            Some((start, count)) => &along.entries[*start as usize..][..*count as usize],
         }
     }
 }
@@ -68,7 +75,10 @@ impl<'v> Lists<'v> {
         vertices: Vec<VertexId>,
         hops: Vec<Option<Hop>>,
     ) -> Self {
-        let along = |hop| Along { hop, places: Vec::new(), entries: Vec::new() };
+        let along = |hop: Option<Hop>| {
+            let labels = hop.as_ref().and_then(|hop| begins(view, hop));
+            Along { hop, labels, places: Vec::new(), entries: Vec::new() }
+        };
         Self { view, limits, numbers, vertices, known: Neighbours { along: hops.into_iter().map(along).collect() } }
     }
 
@@ -97,7 +107,7 @@ impl<'v> Lists<'v> {
     }
 
     pub fn bytes(&self) -> usize {
-        let of = |along: &Along| along.places.len() * size_of::<Option<(u64, u32)>>() + along.entries.len() * 4;
+        let of = |along: &Along| along.places.len() * size_of::<(u64, u32)>() + along.entries.len() * 4;
         self.vertices.len() * 8 + self.known.along.iter().map(of).sum::<usize>()
     }
 
@@ -107,12 +117,18 @@ impl<'v> Lists<'v> {
 
     /// Reads the neighbours of these vertices, unless they are known.
     pub fn read(&mut self, symbol: u32, of: &[u32]) -> Result<()> {
-        let unknown = |along: &Along, number: u32| along.places.get(number as usize).copied().flatten().is_none();
+        let unknown =
+            |along: &Along, number: u32| along.places.get(number as usize).is_none_or(|(_, count)| *count == UNREAD);
         let along = &self.known.along[symbol as usize];
         if along.hop.is_none() {
             return Ok(());
         }
-        let mut missing: Vec<u32> = of.iter().copied().filter(|number| unknown(along, *number)).collect();
+        let may_begin = |number: u32| {
+            let label = self.vertices[number as usize].label();
+            along.labels.as_ref().is_none_or(|labels| labels.contains(&label))
+        };
+        let is_missing = |number: &u32| may_begin(*number) && unknown(along, *number);
+        let mut missing: Vec<u32> = of.iter().copied().filter(is_missing).collect();
         missing.sort_unstable();
         missing.dedup();
         missing.chunks(AT_ONCE).try_for_each(|some| self.read_missing(symbol, some))
@@ -141,9 +157,9 @@ impl<'v> Lists<'v> {
             }
             let count = distinct(&mut along.entries, start);
             if along.places.len() <= *of as usize {
-                along.places.resize(vertices.len().max(*of as usize + 1), None);
+                along.places.resize(vertices.len().max(*of as usize + 1), (0, UNREAD));
             }
-            along.places[*of as usize] = Some((start as u64, count as u32));
+            along.places[*of as usize] = (start as u64, count as u32);
         }
         limits.budget.fits(self.bytes())
     }
@@ -173,8 +189,19 @@ fn distinct(entries: &mut Vec<u32>, start: usize) -> usize {
     end - start
 }
 
+/// The labels of the vertices that a hop can leave; `None` if it follows edges of any label.
+fn begins(view: &dyn GraphView, hop: &Hop) -> Option<Vec<LabelId>> {
+    let mut begins = Vec::new();
+    for label in hop.labels.as_ref()? {
+        for (source, target) in view.schema().label_schema(ElementKind::Edge, *label)?.ends.iter() {
+            begins.push(if hop.direction == Direction::Out { *source } else { *target });
+        }
+    }
+    Some(begins)
+}
+
 /// What a symbol follows.
-pub fn hop(direction: mangrove_graph::Direction, labels: Option<Vec<mangrove_graph::LabelId>>) -> Hop {
+pub fn hop(direction: Direction, labels: Option<Vec<LabelId>>) -> Hop {
     Hop::along(direction, labels, Wants { rows: true, neighbors: true, edges: false })
 }
 

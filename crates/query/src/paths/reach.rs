@@ -1,7 +1,8 @@
 //! Which vertices a path that an automaton takes joins: breadth-first search in the product of graph and automaton.
 //!
 //! 64 sources are searched from at once: each product vertex has a word with a bit for each source (Then et al.: The More the Merrier:
-//! Efficient Multi-Source Graph Traversal, VLDB 2014, section 3). O(states · (V + E)) for each 64 sources, at most.
+//! Efficient Multi-Source Graph Traversal, VLDB 2014, section 3). O(states · (V + E)) for each 64 sources, at most. Paths of bounded
+//! length mostly meet few vertices, and those of other sources are others. There each source is searched from alone.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,8 @@ pub enum Sought {
     Pairs,
     /// The sources that have a target.
     Sources,
+    /// The targets of all sources together.
+    Targets,
     /// The number of pairs.
     Count,
 }
@@ -93,18 +96,26 @@ impl PathSearch<'_> {
         let (mut scratch, mut found) = (Scratch::default(), Found::default());
         for sources in self.sources.chunks(WORD) {
             scratch.begin(self.automaton, sources, lists.len());
-            while !scratch.frontier.is_empty() {
-                scratch.read(self.automaton, lists)?;
-                if lists.entries() > entries_max {
-                    return Ok(None);
-                }
-                limits.budget.fits(Scratch::bytes(self.automaton, lists.len()))?;
-                scratch.grow(self.automaton, lists.len());
-                scratch.step(self.automaton, lists.known(), limits)?;
+            if !scratch.spread(self.automaton, lists, limits, entries_max)? {
+                return Ok(None);
             }
             scratch.end(self, sources, &mut found);
             limits.budget.fits(found.words.len() * 8)?;
         }
+        Ok(Some(found))
+    }
+
+    /// Searches from all sources at once, as if they were one. O(states · (V + E)).
+    pub fn run_group(&self, lists: &mut Lists<'_>, limits: &ReadContext, entries_max: u64) -> Result<Option<Found>> {
+        limits.budget.fits(Scratch::bytes(self.automaton, lists.len()))?;
+        let (mut scratch, mut found) = (Scratch::default(), Found::default());
+        for source in self.sources {
+            scratch.begin(self.automaton, &[*source], lists.len());
+        }
+        if !scratch.spread(self.automaton, lists, limits, entries_max)? {
+            return Ok(None);
+        }
+        scratch.end(self, &[], &mut found);
         Ok(Some(found))
     }
 
@@ -117,17 +128,26 @@ impl PathSearch<'_> {
         let (next, held) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let parts: Mutex<Vec<(usize, Found)>> = Mutex::new(Vec::with_capacity(chunks.len()));
         let stop = Arc::new(AtomicBool::new(false));
+        let is_cyclic = self.automaton.is_cyclic();
         let work = |limits: &ReadContext| -> Result<()> {
-            let mut scratch = Scratch::default();
+            let (mut scratch, mut alone) = (Scratch::default(), Alone::default());
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(sources) = chunks.get(at) else { return Ok(()) };
                 let mut found = Found::default();
-                scratch.begin(self.automaton, sources, vertices);
-                while !scratch.frontier.is_empty() {
-                    scratch.step(self.automaton, known, limits)?;
+                match is_cyclic {
+                    true => {
+                        scratch.begin(self.automaton, sources, vertices);
+                        while !scratch.frontier.is_empty() {
+                            scratch.step(self.automaton, known, limits)?;
+                        }
+                        scratch.end(self, sources, &mut found);
+                    }
+                    false => {
+                        limits.check()?;
+                        sources.iter().for_each(|source| alone.search(self, *source, known, vertices, &mut found));
+                    }
                 }
-                scratch.end(self, sources, &mut found);
                 let bytes = found.words.len() * 8;
                 limits.budget.fits(held.fetch_add(bytes, Ordering::Relaxed) + bytes)?;
                 parts.lock().unwrap_or_else(PoisonError::into_inner).push((at, found));
@@ -205,6 +225,26 @@ impl Scratch {
         self.next[at] |= new;
     }
 
+    /// Goes on until nothing new is reached, and reads neighbours as it does. Returns false if it has read too many.
+    fn spread(
+        &mut self,
+        automaton: &Automaton,
+        lists: &mut Lists<'_>,
+        limits: &ReadContext,
+        entries_max: u64,
+    ) -> Result<bool> {
+        while !self.frontier.is_empty() {
+            self.read(automaton, lists)?;
+            if lists.entries() > entries_max {
+                return Ok(false);
+            }
+            limits.budget.fits(Self::bytes(automaton, lists.len()))?;
+            self.grow(automaton, lists.len());
+            self.step(automaton, lists.known(), limits)?;
+        }
+        Ok(true)
+    }
+
     /// Reads the neighbours that the next step needs.
     fn read(&self, automaton: &Automaton, lists: &mut Lists<'_>) -> Result<()> {
         let states = automaton.states();
@@ -262,11 +302,12 @@ impl Scratch {
             match search.wanted {
                 Sought::Count => found.count += u64::from(bits.count_ones()),
                 Sought::Sources => {}
+                Sought::Targets => found.words.push(target.into()),
                 Sought::Pairs => each_bit(bits, |bit| found.words.push(u64::from(sources[bit]) << 32 | u64::from(target))),
             }
         }
         match search.wanted {
-            Sought::Pairs => {
+            Sought::Pairs | Sought::Targets => {
                 found.words[first..].sort_unstable();
                 found.count += (found.words.len() - first) as u64;
             }
@@ -276,6 +317,70 @@ impl Scratch {
             }
             Sought::Count => {}
         }
+    }
+}
+
+/// A search from one source, kept for the next one.
+#[derive(Default)]
+struct Alone {
+    /// For each product vertex, the number of the search that reached it last.
+    reached: Vec<u32>,
+    number: u32,
+    frontier: Vec<(u32, u32)>,
+    targets: Vec<u32>,
+}
+
+impl Alone {
+    fn search(&mut self, search: &PathSearch<'_>, source: u32, known: &Neighbours, vertices: usize, found: &mut Found) {
+        let PathSearch { automaton, .. } = search;
+        let states = automaton.states();
+        self.reached.resize(vertices * states, 0);
+        self.number = self.number.wrapping_add(1);
+        if self.number == 0 {
+            self.reached.fill(0);
+            self.number = 1;
+        }
+        self.frontier.push((source, automaton.start));
+        if automaton.takes_nothing() {
+            self.targets.push(source);
+        }
+        while let Some((vertex, state)) = self.frontier.pop() {
+            for (symbol, to) in &automaton.moves[state as usize] {
+                let neighbours = known.of(*symbol, vertex);
+                if automaton.accepts[*to as usize] {
+                    self.targets.extend_from_slice(neighbours);
+                }
+                if automaton.moves[*to as usize].is_empty() {
+                    continue;
+                }
+                for neighbour in neighbours {
+                    let reached = &mut self.reached[*neighbour as usize * states + *to as usize];
+                    if *reached != self.number {
+                        *reached = self.number;
+                        self.frontier.push((*neighbour, *to));
+                    }
+                }
+            }
+        }
+        self.targets.sort_unstable();
+        self.targets.dedup();
+        let counts = |target: &u32| {
+            search.targets.is_none_or(|targets| targets.has(*target)) && (!search.is_loop || *target == source)
+        };
+        let before = found.words.len();
+        match search.wanted {
+            Sought::Count => found.count += self.targets.iter().filter(|target| counts(target)).count() as u64,
+            Sought::Sources => found.words.extend(self.targets.iter().any(counts).then_some(u64::from(source))),
+            Sought::Pairs => {
+                let of_source = self.targets.iter().filter(|target| counts(target));
+                found.words.extend(of_source.map(|target| u64::from(source) << 32 | u64::from(*target)));
+            }
+            Sought::Targets => {
+                found.words.extend(self.targets.iter().filter(|target| counts(target)).map(|target| u64::from(*target)))
+            }
+        }
+        found.count += (found.words.len() - before) as u64;
+        self.targets.clear();
     }
 }
 

@@ -17,6 +17,8 @@ use crate::options::Parameters;
 const ENTRIES_MET_MAX: u64 = 200_000;
 /// Searches from more than this share of all vertices read all neighbours first, and use several threads.
 const SHARE_MET_MAX: usize = 32;
+/// So many sources are searched from one by one.
+const FEW: usize = 64;
 
 /// A rule with numbers for names.
 struct Prepared<'r> {
@@ -306,13 +308,14 @@ impl Run<'_> {
     ) -> Result<Option<Bindings>> {
         let (source, target) = (bindings.column(atom.source), bindings.column(atom.target));
         let is_loop = atom.source == atom.target;
-        let (automaton, from, to, known) = match (source, target) {
+        let turned = match (source, target) {
             // From the side that has fewer vertices.
-            (Some(s), Some(t)) if bindings.distinct(t).len() < bindings.distinct(s).len() => {
-                (&atom.backward, atom.target, atom.source, Some(t))
-            }
-            (None, Some(t)) => (&atom.backward, atom.target, atom.source, Some(t)),
-            (s, _) => (&atom.forward, atom.source, atom.target, s),
+            (Some(s), Some(t)) => bindings.distinct(t).len() < bindings.distinct(s).len(),
+            (s, t) => s.is_none() && t.is_some(),
+        };
+        let (automaton, back, from, to, known) = match turned {
+            true => (&atom.backward, &atom.forward, atom.target, atom.source, target),
+            false => (&atom.forward, &atom.backward, atom.source, atom.target, source),
         };
         let sources = match known {
             Some(column) => bindings.distinct(column),
@@ -324,8 +327,26 @@ impl Run<'_> {
             None if is_loop => None,
             None => self.allowed(rule, to)?,
         };
-        let wanted = if is_loop || other.is_none() && !needed(to) { Sought::Sources } else { Sought::Pairs };
-        let Some(found) = self.search(automaton, &sources, targets.as_ref(), is_loop, wanted)? else { return Ok(None) };
+        let is_free = !is_loop && other.is_none();
+        if is_free && needed(to) && !needed(from) && !bindings.variables.iter().any(|variable| needed(*variable)) {
+            // Nothing says any more from where a target was reached.
+            let Some(values) = self.group(automaton, &sources, targets.as_ref())? else { return Ok(None) };
+            let rows = values.len();
+            return Ok(Some(Bindings { variables: vec![to], values, rows }));
+        }
+        let wanted = if is_loop || is_free && !needed(to) { Sought::Sources } else { Sought::Pairs };
+        let found = if is_free && wanted == Sought::Sources && self.lists.has_all() && sources.len() > FEW {
+            // The vertices from which some target is reached are those that all targets together reach, gone backwards.
+            let ends = self.all(rule, to, back)?;
+            let starts = Vertices::of(sources.iter().copied());
+            let found = self.group(back, &ends, Some(&starts))?;
+            found.map(|found| Found { count: found.len() as u64, words: found.into_iter().map(u64::from).collect() })
+        } else {
+            self.search(automaton, &sources, targets.as_ref(), is_loop, wanted)?
+        };
+        let Some(found) = found else { return Ok(None) };
+        let lookups = if known.is_some() && wanted == Sought::Pairs { bindings.rows } else { 0 };
+        let by_source = BySource::new(&found.words, lookups, self.lists.len());
         let mut joined = Joined::new(&bindings, needed, [(from, known), (to, other)], is_loop);
         for at in 0..bindings.rows {
             let row = bindings.row(at);
@@ -337,7 +358,7 @@ impl Run<'_> {
                     }
                 }
                 (Some(column), _) => {
-                    let of = targets_of(found, row[column]);
+                    let of = by_source.of(row[column]);
                     match other {
                         Some(other) => {
                             let pair = u64::from(row[column]) << 32 | u64::from(row[other]);
@@ -358,6 +379,14 @@ impl Run<'_> {
         }
         self.limits().budget.fits(found.words.len() * 8 + joined.values.len() * 4)?;
         Ok(Some(joined.finish()))
+    }
+
+    /// The targets of some sources together.
+    fn group(&mut self, automaton: &Automaton, sources: &[u32], targets: Option<&Vertices>) -> Result<Option<Vec<u32>>> {
+        let search = PathSearch { automaton, sources, targets, is_loop: false, wanted: Sought::Targets };
+        let entries_max = if self.lists.has_all() { u64::MAX } else { ENTRIES_MET_MAX };
+        let found = search.run_group(&mut self.lists, &self.options.limits, entries_max)?;
+        Ok(found.map(|found| found.words.into_iter().map(|target| target as u32).collect()))
     }
 
     fn search(
@@ -424,11 +453,33 @@ impl Run<'_> {
     }
 }
 
-/// The pairs of one source.
-fn targets_of(pairs: &[u64], source: u32) -> &[u64] {
-    let start = pairs.partition_point(|pair| (pair >> 32) < u64::from(source));
-    let count = pairs[start..].partition_point(|pair| (pair >> 32) == u64::from(source));
-    &pairs[start..start + count]
+/// Pairs by their source.
+struct BySource<'f> {
+    pairs: &'f [u64],
+    /// Where the pairs of each source begin; none if they are searched for.
+    starts: Option<Vec<usize>>,
+}
+
+impl<'f> BySource<'f> {
+    /// For so many lookups, among so many vertices.
+    fn new(pairs: &'f [u64], lookups: usize, vertices: usize) -> Self {
+        let starts = (lookups > 0 && lookups > vertices / 8).then(|| {
+            let mut starts = vec![0; vertices + 1];
+            pairs.iter().for_each(|pair| starts[(pair >> 32) as usize + 1] += 1);
+            (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
+            starts
+        });
+        Self { pairs, starts }
+    }
+
+    fn of(&self, source: u32) -> &'f [u64] {
+        if let Some(starts) = &self.starts {
+            return &self.pairs[starts[source as usize]..starts[source as usize + 1]];
+        }
+        let start = self.pairs.partition_point(|pair| (pair >> 32) < u64::from(source));
+        let count = self.pairs[start..].partition_point(|pair| (pair >> 32) == u64::from(source));
+        &self.pairs[start..start + count]
+    }
 }
 
 /// The rows of a join as they come.

@@ -1,23 +1,20 @@
-//! `mangrove bench`: runs the published workloads of social graphs.
+//! `mangrove bench tao|linkbench|graphsearch`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use comfy_table::{Cell, CellAlignment};
 use serde_json::{Value as Json, json};
 
-use super::progress::Bar;
-use super::{Failure, counted, grouped, interrupt, open_writing, output, query, say};
+use super::super::progress::Bar;
+use super::super::{Failure, counted, grouped, interrupt, open_writing, output, query, say};
+use super::{BenchFormat, Place};
 use crate::workloads::{Driven, OperationTimes, Running, SocialGraph, Workload, is_social, make, run};
 use crate::{Database, GraphError, StoreError};
 
-/// Run a published workload of social graphs, and show how long each of its operations takes
 #[derive(Args)]
-pub struct Bench {
-    /// Which one: tao (Facebook's graph store, 0.2% writes), linkbench (31% writes) or graphsearch (five queries)
-    #[arg(value_enum)]
-    workload: WorkloadName,
+pub struct Social {
     /// Directory of a database that this command made before, or of a new one; default: a new one, removed at the end
     db: Option<PathBuf>,
     /// Make a graph of so many users, with 4.35 edges for each
@@ -35,9 +32,6 @@ pub struct Bench {
     /// Draw the graph and the operations from this seed
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
-    /// For graphsearch: answer GS2 and GS3 by joining two lookups
-    #[arg(long)]
-    join: bool,
     /// Write the times in this format
     #[arg(long, value_enum, default_value = "table")]
     format: BenchFormat,
@@ -46,41 +40,16 @@ pub struct Bench {
     quiet: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum WorkloadName {
-    Tao,
-    Linkbench,
-    Graphsearch,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum BenchFormat {
-    Table,
-    Json,
-}
-
-impl Bench {
-    pub fn run(self) -> Result<(), Failure> {
-        let workload = match self.workload {
-            WorkloadName::Tao => Workload::Tao,
-            WorkloadName::Linkbench => Workload::LinkBench,
-            WorkloadName::Graphsearch => Workload::GraphSearch,
-        };
-        if self.join && workload != Workload::GraphSearch {
-            return Err(Failure::Usage("--join is for graphsearch".into()));
-        }
-        let temporary = match &self.db {
-            Some(_) => None,
-            None => Some(tempfile::tempdir().map_err(|error| Failure::Request(error.to_string()))?),
-        };
-        let place = self.db.clone().or_else(|| temporary.as_ref().map(|directory| directory.path().join("bench.mg")));
-        let database = self.database(workload, &place.unwrap_or_default())?;
+impl Social {
+    pub fn run(self, workload: Workload, joined: bool) -> Result<(), Failure> {
+        let place = Place::new(self.db.as_deref())?;
+        let database = self.database(workload, &place)?;
         let running = Running {
             workload,
             operations: self.operations as usize,
             clients: self.clients.into(),
             seed: self.seed,
-            joined: self.join,
+            joined,
             payload_bytes: self.payload as usize,
             cancel: interrupt::token(),
         };
@@ -110,21 +79,19 @@ impl Bench {
     }
 
     /// The graph of the workload, which is made first if there is none.
-    fn database(&self, workload: Workload, place: &Path) -> Result<Database, Failure> {
-        if place.exists() {
-            let database = open_writing(place)?;
+    fn database(&self, workload: Workload, place: &Place) -> Result<Database, Failure> {
+        if place.path().exists() {
+            let database = open_writing(place.path())?;
             let schema = database.schema()?;
             if is_social(&schema, workload) {
                 return Ok(database);
             }
             if schema.known_labels(crate::ElementKind::Vertex).next().is_some() {
-                let name = workload.name();
-                let hint = "name a new directory, or one that this command has made for the same workload";
-                return Err(Failure::Request(format!("{}: not a graph for {name}; {hint}", place.display())));
+                return Err(super::not_ours(workload.name(), place.path()));
             }
         }
         let graph = SocialGraph { payload_bytes: self.payload as usize, seed: self.seed, ..SocialGraph::new(self.users) };
-        let database = Database::open(place)?;
+        let database = Database::open(place.path())?;
         let started = std::time::Instant::now();
         make(&database, workload, &graph, &mut Bar::new(self.quiet))?;
         let disk = indicatif::HumanBytes(database.stats()?.disk_bytes());
