@@ -127,10 +127,9 @@ def timed(peer, text, timeout):
 
 def between(page, text):
     """Puts the text between the two marks of a page."""
-    begin, end = "<!-- paths: begin -->\n", "\n<!-- paths: end -->"
-    old = page.read_text()
-    head, rest = old.split(begin)
-    page.write_text(head + begin + text + end + rest.split(end)[1])
+    begin, end = "<!-- paths: begin -->", "<!-- paths: end -->"
+    head, rest = page.read_text().split(begin)
+    page.write_text(f"{head}{begin}\n{text}\n{end}{rest.split(end)[1]}")
 
 
 if __name__ == "__main__":

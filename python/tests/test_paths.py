@@ -114,6 +114,17 @@ def test_every_tier_gives_the_same(tmp_path):
     assert fresh == [(8,)]
 
 
+def test_what_was_read_is_of_the_last_commit(people):
+    assert people.count_paths("?x knows ?y") == 4
+    people.query("g.V('d').addE('knows').to(__.V('e'))")
+    assert people.count_paths("?x knows ?y") == 5 and ("d", "e") in rows(people.paths("?x knows ?y"))
+    people.query("g.addV('person').property(id, 'f').addE('knows').to(__.V('a'))")
+    assert ("f", "e") in rows(people.paths("?x knows+ ?y"))
+    people.query("g.V('d').drop()")
+    assert people.count_paths("?x knows ?y") == 4 and people.count_paths("?x knows ?y, ?y likes ?z") == 2
+    assert people.count_paths("?x:post _* ?x") == 2
+
+
 def test_limits_stop_it(tmp_path):
     rng = random.Random(1)
     db = mg.open(tmp_path / "large.mg")

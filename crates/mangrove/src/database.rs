@@ -22,6 +22,7 @@ use crate::lake::{LakeBackend, is_description, lake_file, not_a_lake};
 use crate::layout::{LayoutOptions, LayoutReport, order_of_export, reorder};
 use crate::memory::Memory;
 use crate::open::{self, DatabaseState};
+use crate::paths::KeptPaths;
 use crate::slow::{SlowLog, SlowQuery, Watch};
 use crate::stream::{ResultStream, Rows};
 use crate::streams::Stream;
@@ -708,6 +709,10 @@ impl Database {
 
     pub(crate) fn projections(&self) -> &Projections {
         &self.shared.projections
+    }
+
+    pub(crate) fn kept_paths(&self) -> &KeptPaths {
+        &self.shared.kept_paths
     }
 
     pub(crate) fn guarded<T, E: From<Bug>>(

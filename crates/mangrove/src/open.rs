@@ -13,6 +13,7 @@ use mangrove_query::Crew;
 use crate::analyze::Projections;
 use crate::backend::Backend;
 use crate::error::{OpenError, OpenFailure};
+use crate::paths::KeptPaths;
 use crate::prepared::Prepared;
 use crate::procedures::Registry;
 use crate::scratch::{MEMORY, Scratch};
@@ -24,6 +25,7 @@ pub struct DatabaseState {
     pub backend: Box<dyn Backend>,
     pub prepared: Prepared,
     pub projections: Projections,
+    pub kept_paths: KeptPaths,
     /// The threads that help all queries.
     pub crew: Arc<Crew>,
     pub procedures: Arc<Registry>,
@@ -65,8 +67,19 @@ fn open_at(path: &Path, options: &OpenOptions, scratch: Option<Scratch>) -> Resu
 
 /// What the handles of a database share, whatever keeps its graph.
 pub fn over(backend: Box<dyn Backend>, path: &Path, reports: Arc<Path>, scratch: Option<Scratch>) -> Arc<DatabaseState> {
-    let (prepared, projections) = (Prepared::default(), Projections::default());
+    let (prepared, projections, kept_paths) = (Prepared::default(), Projections::default(), KeptPaths::default());
     let (procedures, crew, streams) = (Arc::default(), Arc::default(), Arc::default());
     let path = path.to_owned();
-    Arc::new(DatabaseState { backend, prepared, projections, procedures, crew, streams, path, reports, _scratch: scratch })
+    Arc::new(DatabaseState {
+        backend,
+        prepared,
+        projections,
+        kept_paths,
+        procedures,
+        crew,
+        streams,
+        path,
+        reports,
+        _scratch: scratch,
+    })
 }

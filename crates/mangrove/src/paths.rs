@@ -1,15 +1,36 @@
 //! Regular path queries on a database: as a call, and as the procedure `mangrove.paths`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mangrove_graph::{Elements, GraphView, Map, ReadContext, Value, VertexId, record};
-use mangrove_query::paths::{PathAnswer, PathOptions, PathQuery};
+use mangrove_query::paths::{KeptLists, PathAnswer, PathOptions, PathQuery};
 use mangrove_query::procedure::{Failure, Invocation, Procedure, Values};
 
+use crate::backend::BackendView;
 use crate::error::QueryError;
 use crate::memory::Memory;
 use crate::results::Results;
 use crate::{Database, Parameters, QueryOptions};
+
+/// The most bytes of lists that are kept for further queries.
+const KEPT_BYTES_MAX: usize = 512 << 20;
+
+/// What path queries have read of the last commit, with its version. A query takes it out and puts it back.
+#[derive(Default)]
+pub struct KeptPaths(Mutex<Option<(u64, KeptLists)>>);
+
+impl KeptPaths {
+    fn take(&self, version: Option<u64>) -> KeptLists {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        kept.filter(|(of, _)| version == Some(*of)).map(|(_, lists)| lists).unwrap_or_default()
+    }
+
+    fn put(&self, version: Option<u64>, lists: KeptLists) {
+        if let Some(version) = version.filter(|_| (1..=KEPT_BYTES_MAX).contains(&lists.bytes())) {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, lists));
+        }
+    }
+}
 
 /// Rows whose ids are read together.
 const ROWS_AT_ONCE: usize = 8192;
@@ -45,7 +66,8 @@ impl Database {
             let query = PathQuery::parse(text)?;
             let limits = options.read_context();
             let view = self.backend().view(Some(limits.clone()))?;
-            let answer = answered(&query, &*view, parameters, PathOptions { limits, ..PathOptions::default() })?;
+            let options_of_paths = PathOptions { limits, ..PathOptions::default() };
+            let answer = self.answered(&query, &*view, parameters, options_of_paths)?;
             let results = rows(&*view, query.names(), &answer, &mut Memory::new(options))?;
             Ok((results, answer.warnings))
         })
@@ -63,25 +85,30 @@ impl Database {
             let limits = options.read_context();
             let view = self.backend().view(Some(limits.clone()))?;
             let options = PathOptions { limits, counts: true, ..PathOptions::default() };
-            let answer = answered(&query, &*view, parameters, options)?;
+            let answer = self.answered(&query, &*view, parameters, options)?;
             Ok((answer.rows, answer.warnings))
         })
     }
-}
 
-fn answered(
-    query: &PathQuery,
-    view: &dyn GraphView,
-    parameters: &Parameters,
-    options: PathOptions,
-) -> Result<PathAnswer, QueryError> {
-    let mut answer = query.run(view, parameters, &options)?;
-    let unused = parameters.keys().filter(|name| !query.parameters().any(|known| known == name.as_str()));
-    let mut unused: Vec<String> =
-        unused.map(|name| format!("the query has no parameter `${name}`, so its value is not used")).collect();
-    unused.sort_unstable();
-    answer.warnings.append(&mut unused);
-    Ok(answer)
+    fn answered(
+        &self,
+        query: &PathQuery,
+        view: &dyn BackendView,
+        parameters: &Parameters,
+        options: PathOptions,
+    ) -> Result<PathAnswer, QueryError> {
+        let version = view.version();
+        let mut kept = self.kept_paths().take(version);
+        let answer = query.run_keeping(view, parameters, &options, &mut kept);
+        self.kept_paths().put(version, kept);
+        let mut answer = answer?;
+        let unused = parameters.keys().filter(|name| !query.parameters().any(|known| known == name.as_str()));
+        let mut unused: Vec<String> =
+            unused.map(|name| format!("the query has no parameter `${name}`, so its value is not used")).collect();
+        unused.sort_unstable();
+        answer.warnings.append(&mut unused);
+        Ok(answer)
+    }
 }
 
 /// The ids of the vertices of an answer, as a map for each row.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mangrove_directory::{OpenOptions, Patience, Store, Writer};
 use mangrove_graph::{ElementKind, ExternalId, GraphView, GraphWrite, NewEdge, Value, VertexId};
 use mangrove_query::Parameters;
-use mangrove_query::paths::{PathAnswer, PathOptions, PathQuery};
+use mangrove_query::paths::{KeptLists, PathAnswer, PathOptions, PathQuery};
 use mangrove_testkit::Oracle;
 use mangrove_testkit::graphs::Random;
 
@@ -285,6 +285,7 @@ fn random_queries_have_the_rows_of_the_definition() {
         }
         let snapshot = store.snapshot().unwrap();
         let parameters: Parameters = (0..toy.kinds.len()).map(|at| (format!("p{at}"), Value::Int64(at as i64))).collect();
+        let mut kept = [KeptLists::default(), KeptLists::default()];
         for _ in 0..150 {
             let first = Conjunction::draw(&mut random, toy.kinds.len());
             let mut all = vec![first];
@@ -295,10 +296,11 @@ fn random_queries_have_the_rows_of_the_definition() {
             let text = all.iter().map(Conjunction::text).collect::<Vec<_>>().join(" ; ");
             let expected: BTreeSet<Vec<usize>> = all.iter().flat_map(|part| part.rows(&toy)).collect();
             let query = PathQuery::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
-            for view in [&oracle as &dyn GraphView, &snapshot] {
+            for (view, kept) in [&oracle as &dyn GraphView, &snapshot].into_iter().zip(&mut kept) {
                 let (threads, reads_all) = (1 + random.below(2) as usize, random.below(2) == 0);
                 let options = PathOptions { threads, reads_all, ..PathOptions::default() };
-                let answer = query.run(view, &parameters, &options).unwrap_or_else(|error| panic!("{text}: {error}"));
+                let answer =
+                    query.run_keeping(view, &parameters, &options, kept).unwrap_or_else(|error| panic!("{text}: {error}"));
                 let found = rows(view, &answer);
                 assert_eq!(found, expected, "{text} on {:?} {:?}", toy.kinds, toy.edges);
                 assert_eq!(answer.rows, expected.len() as u64, "{text}: each row comes once");

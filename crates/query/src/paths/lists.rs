@@ -41,6 +41,41 @@ pub struct Lists<'v> {
     numbers: Numbers,
     vertices: Vec<VertexId>,
     known: Neighbours,
+    /// What was kept along other symbols.
+    others: HashMap<Kept, Along>,
+}
+
+/// What path queries have read of all vertices of one state of a graph, for further queries on the same state.
+#[derive(Default)]
+pub struct KeptLists {
+    numbers: Option<(Numbering, Vec<VertexId>)>,
+    along: HashMap<Kept, Along>,
+}
+
+/// The label of a hop, and its direction.
+type Kept = (Option<LabelId>, Direction);
+
+fn kept(hop: &Hop) -> Kept {
+    (hop.labels.as_ref().and_then(|labels| labels.first().copied()), hop.direction)
+}
+
+impl KeptLists {
+    /// The bytes that they take.
+    pub fn bytes(&self) -> usize {
+        let vertices = self.numbers.as_ref().map_or(0, |(_, vertices)| vertices.len() * size_of::<VertexId>());
+        vertices + self.along.values().map(Along::bytes).sum::<usize>()
+    }
+}
+
+impl Along {
+    fn new(view: &dyn GraphView, hop: Option<Hop>) -> Self {
+        let labels = hop.as_ref().and_then(|hop| begins(view, hop));
+        Self { hop, labels, places: Vec::new(), entries: Vec::new() }
+    }
+
+    fn bytes(&self) -> usize {
+        self.places.len() * size_of::<(u64, u32)>() + self.entries.len() * size_of::<u32>()
+    }
 }
 
 impl Neighbours {
@@ -57,29 +92,46 @@ impl Neighbours {
 impl<'v> Lists<'v> {
     /// Over the vertices that searches meet. Numbers take a hash table.
     pub fn of_met(view: &'v dyn GraphView, limits: &'v ReadContext, hops: Vec<Option<Hop>>) -> Self {
-        Self::new(view, limits, Numbers::Met(HashMap::new()), Vec::new(), hops)
+        let known = Neighbours { along: hops.into_iter().map(|hop| Along::new(view, hop)).collect() };
+        let (numbers, others) = (Numbers::Met(HashMap::new()), HashMap::new());
+        Self { view, limits, numbers, vertices: Vec::new(), known, others }
     }
 
-    /// Over all vertices of the graph. O(V).
-    pub fn of_all(view: &'v dyn GraphView, limits: &'v ReadContext, hops: Vec<Option<Hop>>) -> Result<Self> {
-        let numbering = Numbering::new(view, &Scan::default())?;
-        let vertices = numbering.slice(0..numbering.count());
-        limits.budget.fits(vertices.len() * size_of::<VertexId>())?;
-        Ok(Self::new(view, limits, Numbers::All(numbering), vertices, hops))
-    }
-
-    fn new(
+    /// Over all vertices of the graph, with what others have read of it. O(V), unless it is kept.
+    pub fn of_all(
         view: &'v dyn GraphView,
         limits: &'v ReadContext,
-        numbers: Numbers,
-        vertices: Vec<VertexId>,
         hops: Vec<Option<Hop>>,
-    ) -> Self {
-        let along = |hop: Option<Hop>| {
-            let labels = hop.as_ref().and_then(|hop| begins(view, hop));
-            Along { hop, labels, places: Vec::new(), entries: Vec::new() }
+        mut before: KeptLists,
+    ) -> Result<Self> {
+        let (numbering, vertices) = match before.numbers.take() {
+            Some(numbers) => numbers,
+            None => {
+                let numbering = Numbering::new(view, &Scan::default())?;
+                let vertices = numbering.slice(0..numbering.count());
+                (numbering, vertices)
+            }
         };
-        Self { view, limits, numbers, vertices, known: Neighbours { along: hops.into_iter().map(along).collect() } }
+        limits.budget.fits(vertices.len() * size_of::<VertexId>())?;
+        let mut along = Vec::with_capacity(hops.len());
+        for hop in hops {
+            let known = hop.as_ref().and_then(|hop| before.along.remove(&kept(hop)));
+            along.push(known.unwrap_or_else(|| Along::new(view, hop)));
+        }
+        let numbers = Numbers::All(numbering);
+        Ok(Self { view, limits, numbers, vertices, known: Neighbours { along }, others: before.along })
+    }
+
+    /// All that was read, for the next query.
+    pub fn into_kept(self) -> KeptLists {
+        let Numbers::All(numbering) = self.numbers else { return KeptLists::default() };
+        let mut along = self.others;
+        for of in self.known.along {
+            if let Some(hop) = &of.hop {
+                along.insert(kept(hop), of);
+            }
+        }
+        KeptLists { numbers: Some((numbering, self.vertices)), along }
     }
 
     pub fn has_all(&self) -> bool {
@@ -107,8 +159,7 @@ impl<'v> Lists<'v> {
     }
 
     pub fn bytes(&self) -> usize {
-        let of = |along: &Along| along.places.len() * size_of::<(u64, u32)>() + along.entries.len() * 4;
-        self.vertices.len() * 8 + self.known.along.iter().map(of).sum::<usize>()
+        self.vertices.len() * size_of::<VertexId>() + self.known.along.iter().map(Along::bytes).sum::<usize>()
     }
 
     pub fn known(&self) -> &Neighbours {
@@ -141,7 +192,7 @@ impl<'v> Lists<'v> {
     }
 
     fn read_missing(&mut self, symbol: u32, some: &[u32]) -> Result<()> {
-        let Self { view, limits, numbers, vertices, known } = self;
+        let Self { view, limits, numbers, vertices, known, .. } = self;
         limits.check()?;
         let along = &mut known.along[symbol as usize];
         let Some(hop) = &along.hop else { return Ok(()) };

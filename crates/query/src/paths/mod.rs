@@ -35,6 +35,7 @@ use mangrove_graph::{GraphView, ReadContext, VertexId};
 use crate::error::Result;
 use crate::options::Parameters;
 
+pub use lists::KeptLists;
 use syntax::PathRule;
 
 /// A union of conjunctive regular path queries, read and checked.
@@ -95,6 +96,19 @@ impl PathQuery {
     /// # Errors
     /// If a parameter is missing, or the limits are exceeded.
     pub fn run(&self, view: &dyn GraphView, parameters: &Parameters, options: &PathOptions) -> Result<PathAnswer> {
-        rules::run(&self.rules, self.names.len(), view, parameters, options).map_err(|error| error.in_text(&self.text))
+        self.run_keeping(view, parameters, options, &mut KeptLists::default())
+    }
+
+    /// The same, with what earlier queries have read of the same state of the graph. Adds what this one reads of all vertices; an error
+    /// drops it.
+    pub fn run_keeping(
+        &self,
+        view: &dyn GraphView,
+        parameters: &Parameters,
+        options: &PathOptions,
+        kept: &mut KeptLists,
+    ) -> Result<PathAnswer> {
+        let done = rules::run(&self.rules, self.names.len(), view, parameters, options, kept);
+        done.map_err(|error| error.in_text(&self.text))
     }
 }

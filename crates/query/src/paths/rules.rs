@@ -5,7 +5,7 @@ use mangrove_graph::{
 };
 
 use super::automaton::{Alphabet, Automaton};
-use super::lists::{self, Lists};
+use super::lists::{self, KeptLists, Lists};
 use super::reach::{Found, PathSearch, Sought, Vertices};
 use super::syntax::{Atom, End, PathRule};
 use super::{PathAnswer, PathOptions};
@@ -44,6 +44,7 @@ pub fn run(
     view: &dyn GraphView,
     parameters: &Parameters,
     options: &PathOptions,
+    kept: &mut KeptLists,
 ) -> Result<PathAnswer> {
     let mut warnings = Vec::new();
     let mut alphabet = Alphabet::default();
@@ -66,9 +67,10 @@ pub fn run(
             return Ok(answer);
         }
     }
-    let lists = Lists::of_all(view, &options.limits, hops)?;
+    let lists = Lists::of_all(view, &options.limits, hops, std::mem::take(kept))?;
     let mut run = Run { view, options, lists };
     let answer = run.union(&prepared, width)?.unwrap_or_default();
+    *kept = run.lists.into_kept();
     Ok(PathAnswer { warnings, ..answer })
 }
 
