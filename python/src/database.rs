@@ -76,6 +76,10 @@ impl Database {
 }
 
 impl Database {
+    pub fn place(&self) -> &std::path::Path {
+        &self.path
+    }
+
     pub fn new(inner: mangrove::Database, path: PathBuf, stream_timeout: Option<Duration>) -> Self {
         Self { inner: RwLock::new(Some(inner)), path, stream_timeout, procedures: Mutex::default() }
     }
@@ -291,8 +295,9 @@ impl Database {
     ///
     /// >>> db.direct().assoc_count("AUS", "route")
     /// 2
-    fn direct(&self) -> PyResult<Direct> {
-        Ok(Direct::new(self.handle()?))
+    fn direct(slf: Bound<'_, Self>) -> PyResult<Direct> {
+        slf.get().handle()?;
+        Ok(Direct::new(slf.unbind()))
     }
 
     /// Starts to write vertices and edges in batches. This is the fast way to write many. See `Ingest`.

@@ -7,9 +7,10 @@ use mangrove::direct::{self, DirectEdges, DirectReads, EdgeList, Properties, tao
 use mangrove::graph::Value;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 
 use crate::convert;
+use crate::database::Database;
 use crate::elements::element_value;
 use crate::errors::raised;
 use crate::parameters;
@@ -31,7 +32,7 @@ type Named = Vec<(String, Value)>;
 /// >>> g.get_neighbor_ids("AUS", "route")
 /// ['DFW', 'LHR']
 #[pyclass(frozen, module = "mangrovedb", weakref)]
-pub struct Direct(mangrove::Database);
+pub struct Direct(Py<Database>);
 
 /// The edges of a type that leave a vertex, the oldest first; of all types if none is named. `Direct.get_edge_record`
 /// makes one. It shows the graph as it was then, and keeps that state until it is gone.
@@ -56,7 +57,7 @@ pub struct EdgeData {
 }
 
 impl Direct {
-    pub fn new(database: mangrove::Database) -> Self {
+    pub fn new(database: Py<Database>) -> Self {
         Self(database)
     }
 
@@ -65,7 +66,8 @@ impl Direct {
         py: Python<'_>,
         read: impl FnOnce(DirectReads<'_>) -> Result<T, mangrove::StoreError> + Send,
     ) -> PyResult<T> {
-        raised(py.detach(|| self.0.read_directly(read)))
+        let inner = self.0.get().handle()?;
+        raised(py.detach(|| inner.read_directly(read)))
     }
 
     fn write<T: Send>(
@@ -73,7 +75,8 @@ impl Direct {
         py: Python<'_>,
         write: impl FnOnce(&mut direct::DirectWrites<'_>) -> Result<T, mangrove::StoreError> + Send,
     ) -> PyResult<T> {
-        let (done, warnings) = raised(py.detach(|| self.0.write_directly(write)))?;
+        let inner = self.0.get().handle()?;
+        let (done, warnings) = raised(py.detach(|| inner.write_directly(write)))?;
         result::warn(py, &warnings)?;
         Ok(done)
     }
@@ -145,8 +148,9 @@ impl Direct {
     #[pyo3(signature = (node, edge_type=None))]
     fn get_edge_record(&self, py: Python<'_>, node: &Bound<'_, PyAny>, edge_type: Option<String>) -> PyResult<EdgeRecord> {
         let id = id_of(node)?;
+        let inner = self.0.get().handle()?;
         let (view, list, count) = raised(py.detach(|| {
-            let view = self.0.snapshot()?;
+            let view = inner.snapshot()?;
             let reads = DirectReads::new(&*view);
             let edges = reads.get_edge_record(reads.node(&id)?, edge_type.as_deref())?;
             let count = edges.count()?;
@@ -385,7 +389,7 @@ impl Direct {
     }
 
     fn __repr__(&self) -> String {
-        format!("<mangrovedb.Direct of {:?}>", self.0.path())
+        format!("<mangrovedb.Direct of {}>", self.0.get().place().display())
     }
 }
 
@@ -454,6 +458,10 @@ impl EdgeRecord {
             PyIndexError::new_err(format!("there is no edge at place {place}: the record has {}", self.count))
         })?;
         self.read(py, |edges| edges.get_edge_data(place)).map(|data| EdgeData { data })
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.get_edges(py, 0, None)?.try_iter()
     }
 
     fn __repr__(&self) -> String {

@@ -100,6 +100,31 @@ def test_what_makes_no_sense_is_refused(social):
         g.get_edge_record(1, "plain").get_edge_range(1)
 
 
+def test_a_closed_database_is_closed(tmp_path):
+    with mg.open(tmp_path / "closed.mg") as db:
+        g = db.direct()
+        g.append_node("n", 1)
+    with pytest.raises(mg.OpenError, match="has been closed"):
+        g.append_node("n", 2)
+
+
+def test_a_record_is_read_in_a_loop(social):
+    g = social.direct()
+    for day in range(5):
+        g.append_edge(1, "friend", 2, day)
+    assert [edge.time for edge in g.get_edge_record(1, "friend")] == [0, 1, 2, 3, 4]
+
+
+def test_dates_and_integers_may_both_be_times(social):
+    g = social.direct()
+    g.append_edge(1, "friend", 2, 2009)
+    g.append_edge(1, "friend", 3, 2014)
+    g.append_edge(4, "friend", 3, datetime(2020, 1, 1, tzinfo=timezone.utc))
+    assert g.get_edge_record(1, "friend").get_edge_range(2010, None) == (1, 2)
+    assert [edge.time for edge in g.assoc_time_range(1, "friend", 2000, 2020, 10)] == [2014, 2009]
+    assert g.get_edge_record(4, "friend").get_edge_range(datetime(2019, 1, 1), None) == (0, 1)
+
+
 def test_times_may_be_dates(tmp_path):
     db = mg.open(tmp_path / "dates.mg")
     db.declare_time("met", "when")

@@ -68,6 +68,18 @@ def test_mistakes_are_shown(people):
         assert people.paths("'z' knows* ?x").to_list() == []
 
 
+def test_columns_do_not_depend_on_the_rows(people):
+    nothing = people.paths("'b' likes ?x")
+    assert nothing.to_list() == [] and list(nothing.to_pandas()) == ["x"] and nothing.to_arrow().column_names == ["x"]
+
+
+def test_a_vertex_that_is_gone_is_found_nowhere(people):
+    vertex = people.query("g.V('a')").one()
+    people.query("g.V('a').drop()")
+    with pytest.warns(mg.QueryWarning, match="no vertex with the id"):
+        assert people.paths("$one knows* ?x", one=vertex).to_list() == []
+
+
 def test_gremlin_calls_it(people):
     call = "g.call('mangrove.paths').with('query', \"'a' knows+ ?x\").select('x').id()"
     assert people.query(call).to_list() == ["a", "b", "c", "d"]
@@ -135,6 +147,11 @@ def test_limits_stop_it(tmp_path):
     with pytest.raises(mg.TimeoutError):
         db.paths("?x e* ?y, ?y e* ?z, ?z e* ?x", timeout=0.3)
     assert db.count_paths("?x e* ?y", memory_mb=100) > 100_000_000
+    with pytest.raises(mg.TimeoutError):
+        db.count_paths("?a e{1,200} ?b", timeout=0.3)
+    with pytest.raises((mg.MemoryLimitError, mg.TimeoutError)):
+        db.count_paths("?a e ?b, ?c e ?d", memory_mb=50, timeout=5)
+    assert db.count_paths("(?a, ?b) <- ?a e ?b, ?c e ?d", memory_mb=50) == db.count_paths("?a e ?b")
     result = []
     thread = threading.Thread(target=lambda: result.append(db.count_paths("7 e+ ?y")))
     begin = time.monotonic()

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mangrove_graph::{Elements, GraphView, Map, ReadContext, Value, VertexId, record};
+use mangrove_graph::{Elements, GraphView, Map, PropertyColumn, ReadContext, Value, VertexId, record};
 use mangrove_query::paths::{KeptLists, PathAnswer, PathOptions, PathQuery};
 use mangrove_query::procedure::{Failure, Invocation, Procedure, Values};
 
@@ -114,6 +114,11 @@ impl Database {
 /// The ids of the vertices of an answer, as a map for each row.
 fn rows(view: &dyn GraphView, names: &[Arc<str>], answer: &PathAnswer, memory: &mut Memory) -> Result<Results, QueryError> {
     let mut results = Results::default();
+    if answer.rows == 0 {
+        // Columns have their names all the same.
+        let none = names.iter().map(|name| (Value::String(name.clone()), PropertyColumn::Absent(0)));
+        results.add_maps(0, none.collect(), memory)?;
+    }
     for start in (0..answer.rows as usize).step_by(ROWS_AT_ONCE) {
         let end = (start + ROWS_AT_ONCE).min(answer.rows as usize);
         let mut columns = Vec::with_capacity(names.len());

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{
-    Adjacency, Comparison, Direction, EdgeRef, ElementKind, Elements, Filter, GraphView, Hop, KeyId, LabelId, Latest,
-    Predicate, Value, VertexId, Wants,
+    Adjacency, Comparison, DateTime, Direction, EdgeRef, ElementKind, Elements, Filter, GraphView, Hop, KeyId, LabelId,
+    Latest, Predicate, Value, ValueType, VertexId, Wants,
 };
 
 use super::reads::{DirectReads, Properties, value_in};
@@ -99,7 +99,8 @@ impl<'v> DirectEdges<'v> {
         self.list.node
     }
 
-    /// The places of the edges with a time of at least `from` and less than `to`. `None` stands for any time. Times are integers as
+    /// The places of the edges with a time of at least `from` and less than `to`. `None` stands for any time: without `from`, edges that
+    /// have no time are among them, because they come first. Times are integers as
     /// they are, and dates as microseconds since 1970. O(log edges).
     ///
     /// # Errors
@@ -291,17 +292,23 @@ fn runs(edges: &[EdgeRef]) -> impl Iterator<Item = (usize, &[EdgeRef])> {
     })
 }
 
-/// A test of times from `from` up to `to`, in the type that the edges' times have.
+/// A test of times from `from` up to `to`, in each type that the edges' times have.
 fn within(view: &dyn GraphView, label: Option<LabelId>, key: KeyId, from: Option<i64>, to: Option<i64>) -> Predicate {
     let schema = label.and_then(|label| view.schema().label_schema(ElementKind::Edge, label));
     let types = schema.and_then(|label| label.property(key)).map(|property| property.types).unwrap_or_default();
-    let is_instant = types.contains(mangrove_graph::ValueType::Date) || types.contains(mangrove_graph::ValueType::DateTime);
-    let value = |time: i64| match is_instant {
-        true => Value::DateTime(mangrove_graph::DateTime::from_micros(time)),
-        false => Value::Int64(time),
+    let has = |wanted: &[ValueType]| types.iter().any(|found| wanted.contains(&found));
+    let instants = has(&[ValueType::Date, ValueType::DateTime]);
+    let integers = !instants || has(&[ValueType::Int8, ValueType::Int16, ValueType::Int32, ValueType::Int64]);
+    let window = |value: &dyn Fn(i64) -> Value| {
+        let bound = |comparison, time| Predicate::Compare(comparison, value(time));
+        let from = from.map(|time| bound(Comparison::Gte, time));
+        let to = to.map(|time| bound(Comparison::Lt, time));
+        Predicate::And(from.into_iter().chain(to).collect())
     };
-    let bound = |comparison, time: i64| Predicate::Compare(comparison, value(time));
-    let from = from.map(|time| bound(Comparison::Gte, time));
-    let to = to.map(|time| bound(Comparison::Lt, time));
-    Predicate::And(from.into_iter().chain(to).collect())
+    let of_integers = integers.then(|| window(&Value::Int64));
+    let of_instants = instants.then(|| window(&|time| Value::DateTime(DateTime::from_micros(time))));
+    match (of_integers, of_instants) {
+        (Some(one), Some(other)) => Predicate::Or(vec![one, other]),
+        (one, other) => one.or(other).unwrap_or(Predicate::And(Vec::new())),
+    }
 }

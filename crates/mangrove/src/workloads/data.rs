@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 use mangrove_analytics::algorithms::Random;
 use mangrove_directory::{Patience, Writer};
 use mangrove_graph::{
-    EdgeRef, ElementKind, Elements, ExternalId, GraphError, NewEdge, PropertyColumn, Schema, Value, VertexId,
+    EdgeRef, ElementKind, Elements, ExternalId, GraphError, NewEdge, PropertyColumn, PropertyId, Schema, Value, VertexId,
 };
 use mangrove_ingest::{Phase, Progress, Status};
 
@@ -35,6 +35,8 @@ pub const SPAN: i64 = 50 * 86_400;
 /// The share of users that no edge leaves (LinkBench).
 const WITHOUT_EDGES: f64 = 0.45;
 const ROWS_AT_ONCE: usize = 16_384;
+/// Fewer users have not as many different edges.
+const USERS_MIN: u64 = 100;
 
 /// A graph of users, and what it holds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -61,7 +63,12 @@ pub fn is_social(schema: &Schema, workload: Workload) -> bool {
     });
     let user = schema.label(ElementKind::Vertex, USER).and_then(|label| schema.label_schema(ElementKind::Vertex, label));
     let has = |name: &&str| user.zip(schema.key(name)).is_some_and(|(label, key)| label.property(key).is_some());
-    types && workload.keys().iter().all(has)
+    let label = schema.label(ElementKind::Vertex, USER);
+    let is_indexed = |name: &&str| {
+        let of = label.zip(schema.key(name)).map(|(label, key)| PropertyId::of_vertices(label, key));
+        of.is_some_and(|of| schema.index(of).is_some())
+    };
+    types && workload.keys().iter().all(has) && workload.indexed().iter().all(is_indexed)
 }
 
 /// Loads the graph of a workload into an empty database, with indexes of the properties that its searches ask for.
@@ -71,8 +78,9 @@ pub fn make(
     graph: &SocialGraph,
     progress: &mut dyn Progress,
 ) -> Result<(), LoadError> {
-    if graph.users < 2 || graph.users > u64::from(u32::MAX) {
-        return Err(GraphError::Invalid("the graph of a workload needs at least 2 users, and fewer than 2^32".into()).into());
+    if graph.users < USERS_MIN || graph.users > u64::from(u32::MAX) {
+        let reason = format!("the graph of a workload needs at least {USERS_MIN} users, and fewer than 2^32");
+        return Err(GraphError::Invalid(reason).into());
     }
     let possible = (graph.users as f64 * (1.0 - WITHOUT_EDGES)).floor() * TYPES.len() as f64;
     if graph.edges as f64 > possible * (graph.users - 1) as f64 / 20.0 && graph.edges > 20 {
@@ -169,7 +177,7 @@ struct Link {
     time: i64,
 }
 
-/// Edges in the order of their times, no two of which are the same. A type joins two users at most once.
+/// Edges in the order of their times. A type joins two users at most once.
 fn links(random: &mut Random, graph: &SocialGraph) -> Vec<Link> {
     let active = ((graph.users as f64 * (1.0 - WITHOUT_EDGES)) as u64).max(1);
     let out = permutation(random, graph.users);
@@ -178,13 +186,14 @@ fn links(random: &mut Random, graph: &SocialGraph) -> Vec<Link> {
     (0..into.len()).filter(|_| random.below(2) == 0).collect::<Vec<_>>().into_iter().for_each(|at| into[at] = out[at]);
     let mut found: HashSet<(u32, u8, u32)> = HashSet::with_capacity(graph.edges as usize);
     let step = (SPAN / (graph.edges.max(1) as i64)).max(1);
+    let moment = |place: usize| BEGIN + (place as i128 * i128::from(SPAN) / i128::from(graph.edges.max(1))) as i64;
     let mut links = Vec::with_capacity(graph.edges as usize);
     while (links.len() as u64) < graph.edges {
         let source = out[power(random, active, 2.5) as usize];
         let target = into[power(random, graph.users, 2.0) as usize];
         let edge_type = random.below(TYPES.len() as u64) as u8;
         if source != target && found.insert((source, edge_type, target)) {
-            let time = BEGIN + links.len() as i64 * step + random.below(step as u64) as i64;
+            let time = moment(links.len()) + random.below(step as u64) as i64;
             links.push(Link { source, target, edge_type, time });
         }
     }

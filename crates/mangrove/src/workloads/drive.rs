@@ -62,8 +62,9 @@ pub fn run(database: &Database, running: &Running) -> Result<Driven, StoreError>
     let view = database.snapshot()?;
     let population = Population::read(&*view, running.workload, running.payload_bytes)?;
     let mut streams = Vec::with_capacity(running.clients);
-    for client in 0..running.clients.max(1) {
-        let count = running.operations / running.clients.max(1);
+    let clients = running.clients.clamp(1, running.operations.max(1));
+    for client in 0..clients {
+        let count = running.operations / clients;
         streams.push(population.stream(&shares, count, running.seed, client)?);
     }
     drop(population);
@@ -71,7 +72,7 @@ pub fn run(database: &Database, running: &Running) -> Result<Driven, StoreError>
     let mut warm = streams.iter().flatten().filter(|operation| !operation.name.is_write());
     warm.by_ref().take(200).try_for_each(|operation| operation.run(database).map(drop))?;
     let (begin, mut failed) = (Barrier::new(streams.len() + 1), None);
-    let mut times: BTreeMap<usize, (u64, Vec<u32>)> = BTreeMap::new();
+    let mut times: BTreeMap<usize, (u64, Vec<u64>)> = BTreeMap::new();
     let (mut wall, mut cpu) = (Duration::ZERO, Duration::ZERO);
     thread::scope(|scope| {
         let clients: Vec<_> = streams
@@ -102,7 +103,7 @@ pub fn run(database: &Database, running: &Running) -> Result<Driven, StoreError>
 }
 
 /// For each place in the shares, the answers and the nanoseconds of each operation.
-type Times = BTreeMap<usize, (u64, Vec<u32>)>;
+type Times = BTreeMap<usize, (u64, Vec<u64>)>;
 
 fn client(
     database: &Database,
@@ -123,19 +124,19 @@ fn client(
         let took = started.elapsed().as_nanos();
         let of = times.entry(at).or_default();
         of.0 += answers;
-        of.1.push(u32::try_from(took).unwrap_or(u32::MAX));
+        of.1.push(took as u64);
     }
     Ok(times)
 }
 
-fn summary(name: Name, answers: u64, mut took: Vec<u32>) -> OperationTimes {
+fn summary(name: Name, answers: u64, mut took: Vec<u64>) -> OperationTimes {
     took.sort_unstable();
     let micros = |nanos: f64| nanos / 1000.0;
     let at = |share: f64| {
         let place = ((took.len() as f64 * share) as usize).min(took.len().saturating_sub(1));
-        micros(took.get(place).copied().unwrap_or(0).into())
+        micros(took.get(place).copied().unwrap_or(0) as f64)
     };
-    let sum: f64 = took.iter().map(|nanos| f64::from(*nanos)).sum();
+    let sum: f64 = took.iter().map(|nanos| *nanos as f64).sum();
     OperationTimes {
         name: name.text(),
         is_write: name.is_write(),

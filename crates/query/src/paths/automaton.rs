@@ -19,6 +19,8 @@ pub type Symbol = (Option<Arc<str>>, bool);
 pub struct Alphabet {
     numbers: BTreeMap<Symbol, u32>,
     pub symbols: Vec<(Symbol, Span)>,
+    positions: usize,
+    parts: usize,
 }
 
 impl Alphabet {
@@ -42,7 +44,10 @@ pub struct Automaton {
 /// Edges of an expression after its repetitions are written out.
 const POSITIONS_MAX: usize = 1000;
 /// Moves to look at before an automaton stays as large as it is.
-const REFINED_MAX: usize = 10_000_000;
+const REFINED_MAX: usize = 200_000;
+/// Edges of all expressions of a query, and parts that are read for them.
+const QUERY_POSITIONS_MAX: usize = 10_000;
+const QUERY_PARTS_MAX: usize = 1_000_000;
 
 /// Some of the edges of an expression.
 #[derive(Clone, Copy)]
@@ -158,11 +163,20 @@ impl Part {
 
 impl Places<'_> {
     fn read(&mut self, expression: &Expression) -> Result<Part> {
+        self.alphabet.parts += 1;
+        if self.alphabet.parts > QUERY_PARTS_MAX {
+            let message = format!("the paths have more than {QUERY_PARTS_MAX} parts once their repetitions are written out");
+            return Err(QueryError::new(QueryErrorKind::Syntax, message));
+        }
         match expression {
             Expression::Edge { label, is_inverse, span } => {
-                if self.symbols.len() == POSITIONS_MAX {
-                    let message =
-                        format!("the path has more than {POSITIONS_MAX} edges once its repetitions are written out");
+                self.alphabet.positions += 1;
+                let (what, most) = match self.symbols.len() == POSITIONS_MAX {
+                    true => ("path has", POSITIONS_MAX),
+                    false => ("paths of the query have", QUERY_POSITIONS_MAX),
+                };
+                if most == POSITIONS_MAX || self.alphabet.positions > most {
+                    let message = format!("the {what} more than {most} edges once repetitions are written out");
                     return Err(QueryError::new(QueryErrorKind::Syntax, message).at(*span));
                 }
                 let (place, mut alone) = (self.symbols.len(), Set::NONE);
@@ -195,11 +209,11 @@ impl Places<'_> {
 
     /// `least` copies, and then either as many as one likes, or others that may be left out.
     fn repeated(&mut self, of: &Expression, least: u32, most: Option<u32>) -> Result<Part> {
-        let mut whole = Part::NOTHING;
         let copies = most.unwrap_or(least.max(1));
+        let mut parts = Vec::new();
         for copy in 0..copies {
             let before = self.symbols.len();
-            let mut part = self.read(of)?;
+            let part = self.read(of)?;
             if self.symbols.len() == before {
                 // Only the path of length 0: more of it changes nothing.
                 break;
@@ -207,8 +221,13 @@ impl Places<'_> {
             if most.is_none() && copy + 1 == copies {
                 self.join(&part.last, &part.first);
             }
-            part.is_nullable |= copy >= least;
-            whole = self.then(whole, part);
+            parts.push(part);
+        }
+        // From the end, so that a copy that may be left out is followed by the next one only.
+        let mut whole = Part::NOTHING;
+        for (copy, part) in parts.into_iter().enumerate().rev() {
+            whole = self.then(part, whole);
+            whole.is_nullable |= copy as u32 >= least;
         }
         Ok(whole)
     }
@@ -298,6 +317,13 @@ mod tests {
         let error = Automaton::new(&rules[0].atoms[0].path, &mut Alphabet::default()).unwrap_err();
         assert!(error.message.contains("more than 1000 edges"), "{}", error.message);
         // Nothing, however often.
+        let many = (0..50).map(|_| "?x a{0,1000} ?y").collect::<Vec<_>>().join(", ");
+        let rules = syntax::parse(&many).unwrap();
+        let mut alphabet = Alphabet::default();
+        let outcome = rules[0].atoms.iter().try_for_each(|atom| Automaton::new(&atom.path, &mut alphabet).map(drop));
+        assert!(outcome.unwrap_err().message.contains("more than 10000 edges"));
+        // A copy that may be left out is followed by the next one only.
+        assert!(automaton("a{0,100}").0.moves.iter().map(Vec::len).sum::<usize>() <= 101);
         assert!(takes("(((a{0}){1000}){1000}){1000}", "") && !takes("((a{0}){1000}){1000}", "a"));
     }
 }

@@ -134,6 +134,14 @@ impl<'v> Lists<'v> {
         KeptLists { numbers: Some((numbering, self.vertices)), along }
     }
 
+    /// The edge labels of a symbol: none if the graph has no such label; `None` for all.
+    pub fn labels(&self, symbol: u32) -> Option<&[LabelId]> {
+        match &self.known.along[symbol as usize].hop {
+            None => Some(&[]),
+            Some(hop) => hop.labels.as_deref(),
+        }
+    }
+
     pub fn has_all(&self) -> bool {
         matches!(self.numbers, Numbers::All(_))
     }

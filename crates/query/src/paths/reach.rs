@@ -123,12 +123,20 @@ impl PathSearch<'_> {
     pub fn run_all(&self, lists: &Lists<'_>, limits: &ReadContext, threads: usize) -> Result<Found> {
         let (known, vertices) = (lists.known(), lists.len());
         let chunks: Vec<&[u32]> = self.sources.chunks(WORD).collect();
-        let threads = threads.clamp(1, chunks.len().max(1));
-        limits.budget.fits(threads * Scratch::bytes(self.automaton, vertices))?;
+        let is_cyclic = self.automaton.is_cyclic();
+        let of_thread = match is_cyclic {
+            true => Scratch::bytes(self.automaton, vertices),
+            false => Alone::bytes(self.automaton, vertices),
+        };
+        // Fewer threads if memory does not suffice for all.
+        let mut threads = threads.clamp(1, chunks.len().max(1));
+        while threads > 1 && limits.budget.fits(threads * of_thread).is_err() {
+            threads -= 1;
+        }
+        limits.budget.fits(threads * of_thread)?;
         let (next, held) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let parts: Mutex<Vec<(usize, Found)>> = Mutex::new(Vec::with_capacity(chunks.len()));
         let stop = Arc::new(AtomicBool::new(false));
-        let is_cyclic = self.automaton.is_cyclic();
         let work = |limits: &ReadContext| -> Result<()> {
             let (mut scratch, mut alone) = (Scratch::default(), Alone::default());
             loop {
@@ -144,8 +152,9 @@ impl PathSearch<'_> {
                         scratch.end(self, sources, &mut found);
                     }
                     false => {
-                        limits.check()?;
-                        sources.iter().for_each(|source| alone.search(self, *source, known, vertices, &mut found));
+                        for source in *sources {
+                            alone.search(self, *source, known, vertices, limits, &mut found)?;
+                        }
                     }
                 }
                 let bytes = found.words.len() * 8;
@@ -330,8 +339,23 @@ struct Alone {
     targets: Vec<u32>,
 }
 
+/// Targets that are gathered before those that came twice are dropped.
+const TARGETS_AT_ONCE: usize = 1 << 16;
+
 impl Alone {
-    fn search(&mut self, search: &PathSearch<'_>, source: u32, known: &Neighbours, vertices: usize, found: &mut Found) {
+    fn bytes(automaton: &Automaton, vertices: usize) -> usize {
+        vertices * automaton.states() * size_of::<u32>()
+    }
+
+    fn search(
+        &mut self,
+        search: &PathSearch<'_>,
+        source: u32,
+        known: &Neighbours,
+        vertices: usize,
+        limits: &ReadContext,
+        found: &mut Found,
+    ) -> Result<()> {
         let PathSearch { automaton, .. } = search;
         let states = automaton.states();
         self.reached.resize(vertices * states, 0);
@@ -344,7 +368,18 @@ impl Alone {
         if automaton.takes_nothing() {
             self.targets.push(source);
         }
+        let (mut steps, mut targets_max) = (0_usize, TARGETS_AT_ONCE);
         while let Some((vertex, state)) = self.frontier.pop() {
+            if steps.is_multiple_of(CHECK_EVERY) {
+                limits.check()?;
+            }
+            steps += 1;
+            if self.targets.len() > targets_max {
+                self.targets.sort_unstable();
+                self.targets.dedup();
+                targets_max = 2 * self.targets.len() + TARGETS_AT_ONCE;
+                limits.budget.fits(size_of_val(&self.targets[..]) + size_of_val(&found.words[..]))?;
+            }
             for (symbol, to) in &automaton.moves[state as usize] {
                 let neighbours = known.of(*symbol, vertex);
                 if automaton.accepts[*to as usize] {
@@ -381,6 +416,7 @@ impl Alone {
         }
         found.count += (found.words.len() - before) as u64;
         self.targets.clear();
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs rules: joins the atoms of each, and unites what the rules give.
 
 use mangrove_graph::{
-    Direction, ElementKind, GraphView, Hop, LabelId, ReadContext, Scan, ScanCursor, Value, VertexId, record,
+    Direction, ElementId, ElementKind, GraphView, Hop, LabelId, ReadContext, Scan, ScanCursor, Value, VertexId, record,
 };
 
 use super::automaton::{Alphabet, Automaton};
@@ -50,6 +50,7 @@ pub fn run(
     let mut alphabet = Alphabet::default();
     let mut prepared = Vec::with_capacity(rules.len());
     for rule in rules {
+        options.limits.check()?;
         prepared.push(prepare(rule, view, parameters, &mut alphabet, &mut warnings)?);
     }
     let hops: Vec<Option<Hop>> = alphabet.symbols.iter().map(|(symbol, _)| hop(symbol, view)).collect();
@@ -114,7 +115,7 @@ impl Prepared<'_> {
             End::Parameter(name, span) => parameter(name, *span, parameters)?,
         };
         let vertex = match id {
-            Value::Vertex(vertex) => Some(*vertex),
+            Value::Vertex(vertex) => view.contains(ElementId::Vertex(*vertex))?.then_some(*vertex),
             id => record::find_vertex(view, id)?,
         };
         if vertex.is_none() {
@@ -286,16 +287,19 @@ impl Run<'_> {
         Ok(Some(by_head(bindings, head)))
     }
 
-    /// Which atom comes next: one with two ends that are bound, then one with one, then the one with the fewest edges. Of two such
-    /// atoms, first the one whose paths have a bound.
+    /// Which atom comes next: one with two ends that are bound, then one with one, then one whose paths have a
+    /// bound, then the one that begins with the fewest edges.
     fn cheapest(&self, left: &[&PreparedAtom], bindings: &Bindings) -> Result<usize> {
         let statistics = self.view.statistics()?;
-        let edges: u64 =
-            self.view.schema().known_labels(ElementKind::Edge).map(|(at, _)| statistics.count(ElementKind::Edge, at)).sum();
+        let all = || self.view.schema().known_labels(ElementKind::Edge).map(|(label, _)| label).collect();
+        let count = |symbol: u32| -> u64 {
+            let labels: Vec<LabelId> = self.lists.labels(symbol).map_or_else(all, <[LabelId]>::to_vec);
+            labels.iter().map(|label| statistics.count(ElementKind::Edge, *label)).sum()
+        };
         let cost = |atom: &PreparedAtom| {
             let bound = [atom.source, atom.target].iter().filter(|of| bindings.column(**of).is_some()).count();
-            let steps = atom.forward.moves.iter().map(Vec::len).sum::<usize>() as u64;
-            (2 - bound, atom.is_recursive, steps.saturating_mul(edges.max(1)))
+            let first = &atom.forward.moves[atom.forward.start as usize];
+            (2 - bound, atom.is_recursive, first.iter().map(|(symbol, _)| count(*symbol)).sum::<u64>())
         };
         Ok((0..left.len()).min_by_key(|at| cost(left[*at])).unwrap_or(0))
     }
@@ -326,17 +330,24 @@ impl Run<'_> {
         let other = if is_loop { None } else { bindings.column(to) };
         let targets = match other {
             Some(column) => Some(Vertices::of(bindings.distinct(column))),
-            None if is_loop => None,
+            None if is_loop || !self.lists.has_all() => None,
             None => self.allowed(rule, to)?,
         };
+        // Of vertices that are met, only those that are reached are looked at.
+        let label = if other.is_none() && !self.lists.has_all() { label_of(rule, to) } else { None };
         let is_free = !is_loop && other.is_none();
         if is_free && needed(to) && !needed(from) && !bindings.variables.iter().any(|variable| needed(*variable)) {
             // Nothing says any more from where a target was reached.
-            let Some(values) = self.group(automaton, &sources, targets.as_ref())? else { return Ok(None) };
+            let Some(mut values) = self.group(automaton, &sources, targets.as_ref())? else { return Ok(None) };
+            if let Some(label) = label {
+                let has = self.have_label(label, &values)?;
+                let mut has = has.into_iter();
+                values.retain(|_| has.next().unwrap_or(false));
+            }
             let rows = values.len();
             return Ok(Some(Bindings { variables: vec![to], values, rows }));
         }
-        let wanted = if is_loop || is_free && !needed(to) { Sought::Sources } else { Sought::Pairs };
+        let wanted = if is_loop || is_free && !needed(to) && label.is_none() { Sought::Sources } else { Sought::Pairs };
         let found = if is_free && wanted == Sought::Sources && self.lists.has_all() && sources.len() > FEW {
             // The vertices from which some target is reached are those that all targets together reach, gone backwards.
             let ends = self.all(rule, to, back)?;
@@ -346,17 +357,23 @@ impl Run<'_> {
         } else {
             self.search(automaton, &sources, targets.as_ref(), is_loop, wanted)?
         };
-        let Some(found) = found else { return Ok(None) };
+        let Some(mut found) = found else { return Ok(None) };
+        if let Some(label) = label {
+            let targets: Vec<u32> = found.words.iter().map(|pair| *pair as u32).collect();
+            let mut has = self.have_label(label, &targets)?.into_iter();
+            found.words.retain(|_| has.next().unwrap_or(false));
+        }
         let lookups = if known.is_some() && wanted == Sought::Pairs { bindings.rows } else { 0 };
         let by_source = BySource::new(&found.words, lookups, self.lists.len());
-        let mut joined = Joined::new(&bindings, needed, [(from, known), (to, other)], is_loop);
+        let held = found.words.len() * 8 + self.lists.bytes();
+        let mut joined = Joined::new(&bindings, needed, [(from, known), (to, other)], is_loop, (&self.options.limits, held));
         for at in 0..bindings.rows {
             let row = bindings.row(at);
             let found = &found.words;
             match (known, wanted) {
                 (Some(column), Sought::Sources) => {
                     if found.binary_search(&row[column].into()).is_ok() {
-                        joined.push(row, row[column], None);
+                        joined.push(row, row[column], None)?;
                     }
                 }
                 (Some(column), _) => {
@@ -365,21 +382,22 @@ impl Run<'_> {
                         Some(other) => {
                             let pair = u64::from(row[column]) << 32 | u64::from(row[other]);
                             if of.binary_search(&pair).is_ok() {
-                                joined.push(row, row[column], None);
+                                joined.push(row, row[column], None)?;
                             }
                         }
-                        None => of.iter().for_each(|pair| joined.push(row, row[column], Some(*pair as u32))),
+                        None => of.iter().try_for_each(|pair| joined.push(row, row[column], Some(*pair as u32)))?,
                     }
                 }
-                (None, Sought::Sources) => found.iter().for_each(|source| joined.push(row, *source as u32, None)),
-                (None, _) => found.iter().for_each(|pair| joined.push(row, (pair >> 32) as u32, Some(*pair as u32))),
-            }
-            if at % 1024 == 0 {
-                self.limits().check()?;
-                self.limits().budget.fits((found.len() + self.lists.bytes() / 8) * 8 + joined.values.len() * 4)?;
+                // Nothing asks where it is, only whether there is one.
+                (None, Sought::Sources) if !joined.takes_source => {
+                    found.first().map_or(Ok(()), |source| joined.push(row, *source as u32, None))?;
+                }
+                (None, Sought::Sources) => found.iter().try_for_each(|source| joined.push(row, *source as u32, None))?,
+                (None, _) => {
+                    found.iter().try_for_each(|pair| joined.push(row, (pair >> 32) as u32, Some(*pair as u32)))?;
+                }
             }
         }
-        self.limits().budget.fits(found.words.len() * 8 + joined.values.len() * 4)?;
         Ok(Some(joined.finish()))
     }
 
@@ -432,11 +450,18 @@ impl Run<'_> {
         Ok((0..self.lists.len() as u32).filter(passes).filter(begins).collect())
     }
 
+    /// Which of some vertices have a label.
+    fn have_label(&self, name: &str, numbers: &[u32]) -> Result<Vec<bool>> {
+        let Some(label) = self.view.schema().label(ElementKind::Vertex, name) else { return Ok(vec![false; numbers.len()]) };
+        let vertices: Vec<VertexId> = numbers.iter().map(|number| self.lists.vertex(*number)).collect();
+        let mut further = Vec::with_capacity(vertices.len());
+        self.view.all_further_labels(&vertices, &mut further)?;
+        Ok(vertices.iter().zip(further).map(|(vertex, more)| vertex.label() == label || more.contains(&label)).collect())
+    }
+
     /// The vertices that have the label of a variable; `None` if it has none.
     fn allowed(&mut self, rule: &Prepared<'_>, variable: usize) -> Result<Option<Vertices>> {
-        let Some((name, _)) = rule.rule.variables.get(variable).and_then(|variable| variable.label.as_ref()) else {
-            return Ok(None);
-        };
+        let Some(name) = label_of(rule, variable) else { return Ok(None) };
         let Some(label) = self.view.schema().label(ElementKind::Vertex, name) else { return Ok(Some(Vertices::default())) };
         self.with_label(label).map(Some)
     }
@@ -453,6 +478,11 @@ impl Run<'_> {
         }
         Ok(Vertices::of(numbers))
     }
+}
+
+/// The label that vertices of a variable must have.
+fn label_of<'r>(rule: &Prepared<'r>, variable: usize) -> Option<&'r str> {
+    rule.rule.variables.get(variable).and_then(|variable| variable.label.as_ref()).map(|(label, _)| &**label)
 }
 
 /// Pairs by their source.
@@ -485,7 +515,12 @@ impl<'f> BySource<'f> {
 }
 
 /// The rows of a join as they come.
-struct Joined {
+struct Joined<'l> {
+    limits: &'l ReadContext,
+    /// The bytes that its inputs take.
+    held: usize,
+    /// The row at which it looks at the limits again.
+    next_look: usize,
     variables: Vec<usize>,
     /// The columns of the rows before that stay.
     kept: Vec<usize>,
@@ -497,12 +532,16 @@ struct Joined {
     may_repeat: bool,
 }
 
-impl Joined {
+/// Rows between two looks at the limits.
+const LOOK_EVERY: usize = 1 << 16;
+
+impl<'l> Joined<'l> {
     fn new(
         before: &Bindings,
         needed: &dyn Fn(usize) -> bool,
         [(from, known), (to, other)]: [(usize, Option<usize>); 2],
         is_loop: bool,
+        (limits, held): (&'l ReadContext, usize),
     ) -> Self {
         let kept: Vec<usize> = (0..before.variables.len()).filter(|at| needed(before.variables[*at])).collect();
         let mut variables: Vec<usize> = kept.iter().map(|at| before.variables[*at]).collect();
@@ -512,10 +551,27 @@ impl Joined {
         variables.extend(takes_target.then_some(to));
         let all = before.variables.len() + usize::from(known.is_none()) + usize::from(!is_loop && other.is_none());
         let may_repeat = variables.len() < all;
-        Self { variables, kept, takes_source, takes_target, values: Vec::new(), rows: 0, may_repeat }
+        Self {
+            limits,
+            held,
+            next_look: 0,
+            variables,
+            kept,
+            takes_source,
+            takes_target,
+            values: Vec::new(),
+            rows: 0,
+            may_repeat,
+        }
     }
 
-    fn push(&mut self, row: &[u32], source: u32, target: Option<u32>) {
+    fn push(&mut self, row: &[u32], source: u32, target: Option<u32>) -> mangrove_graph::Result<()> {
+        if self.rows >= self.next_look {
+            self.limits.check()?;
+            // Growing may double it.
+            self.limits.budget.fits(self.held + 2 * size_of_val(&self.values[..]))?;
+            self.next_look = self.rows + LOOK_EVERY;
+        }
         self.values.extend(self.kept.iter().map(|at| row[*at]));
         if self.takes_source {
             self.values.push(source);
@@ -524,6 +580,7 @@ impl Joined {
             self.values.extend(target);
         }
         self.rows += 1;
+        Ok(())
     }
 
     fn finish(mut self) -> Bindings {

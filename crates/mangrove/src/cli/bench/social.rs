@@ -18,7 +18,7 @@ pub struct Social {
     /// Directory of a database that this command made before, or of a new one; default: a new one, removed at the end
     db: Option<PathBuf>,
     /// Make a graph of so many users, with 4.35 edges for each
-    #[arg(long, value_name = "N", default_value = "100000", value_parser = clap::value_parser!(u64).range(10..=100_000_000))]
+    #[arg(long, value_name = "N", default_value = "100000", value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     users: u64,
     /// Let each edge carry so many bytes
     #[arg(long, value_name = "N", default_value = "128", value_parser = clap::value_parser!(u32).range(1..=65_536))]
