@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mangrove_graph::{Elements, GraphView, Map, PropertyColumn, ReadContext, Value, VertexId, record};
+use mangrove_graph::{Elements, GraphView, Map, PropertyColumn, Value, VertexId, record};
 use mangrove_query::paths::{KeptLists, PathAnswer, PathOptions, PathQuery};
 use mangrove_query::procedure::{Failure, Invocation, Procedure, Values};
 
@@ -64,10 +64,7 @@ impl Database {
     ) -> Result<(Results, Vec<String>), QueryError> {
         self.guarded(&|| format!("finding paths {text}"), || {
             let query = PathQuery::parse(text)?;
-            let limits = options.read_context();
-            let view = self.backend().view(Some(limits.clone()))?;
-            let options_of_paths = PathOptions { limits, ..PathOptions::default() };
-            let answer = self.answered(&query, &*view, parameters, options_of_paths)?;
+            let (view, answer) = self.answered(&query, parameters, options, false)?;
             let results = rows(&*view, query.names(), &answer, &mut Memory::new(options))?;
             Ok((results, answer.warnings))
         })
@@ -81,25 +78,25 @@ impl Database {
         options: &QueryOptions,
     ) -> Result<(u64, Vec<String>), QueryError> {
         self.guarded(&|| format!("counting paths {text}"), || {
-            let query = PathQuery::parse(text)?;
-            let limits = options.read_context();
-            let view = self.backend().view(Some(limits.clone()))?;
-            let options = PathOptions { limits, counts: true, ..PathOptions::default() };
-            let answer = self.answered(&query, &*view, parameters, options)?;
+            let (_, answer) = self.answered(&PathQuery::parse(text)?, parameters, options, true)?;
             Ok((answer.rows, answer.warnings))
         })
     }
 
+    /// The answer of a query, with the view that it is of.
     fn answered(
         &self,
         query: &PathQuery,
-        view: &dyn BackendView,
         parameters: &Parameters,
-        options: PathOptions,
-    ) -> Result<PathAnswer, QueryError> {
+        options: &QueryOptions,
+        counts: bool,
+    ) -> Result<(Box<dyn BackendView>, PathAnswer), QueryError> {
+        let limits = options.read_context();
+        let view = self.backend().view(Some(limits.clone()))?;
         let version = view.version();
         let mut kept = self.kept_paths().take(version);
-        let answer = query.run_keeping(view, parameters, &options, &mut kept);
+        let options = PathOptions { limits, counts, ..PathOptions::default() };
+        let answer = query.run_keeping(&*view, parameters, &options, &mut kept);
         self.kept_paths().put(version, kept);
         let mut answer = answer?;
         let unused = parameters.keys().filter(|name| !query.parameters().any(|known| known == name.as_str()));
@@ -107,7 +104,7 @@ impl Database {
             unused.map(|name| format!("the query has no parameter `${name}`, so its value is not used")).collect();
         unused.sort_unstable();
         answer.warnings.append(&mut unused);
-        Ok(answer)
+        Ok((view, answer))
     }
 }
 
@@ -158,8 +155,7 @@ fn call(call: &Invocation<'_>) -> Result<Values, Failure> {
         Some(other) => return Err(format!("`parameters` is a map from names to values, not {other}").into()),
     }
     let query = PathQuery::parse(text).map_err(|error| error.render())?;
-    let limits = ReadContext { cancel: call.limits.cancel.clone(), ..call.limits.clone() };
-    let options = PathOptions { limits, ..PathOptions::default() };
+    let options = PathOptions { limits: call.limits.clone(), ..PathOptions::default() };
     let answer = query.run(call.graph, &parameters, &options)?;
     let names: Vec<Arc<str>> = query.names().to_vec();
     let row = move |at: usize| {

@@ -94,14 +94,9 @@ impl<'v> DirectEdges<'v> {
         }
     }
 
-    /// The vertex that they leave.
-    pub fn node(&self) -> VertexId {
-        self.list.node
-    }
-
     /// The places of the edges with a time of at least `from` and less than `to`. `None` stands for any time: without `from`, edges that
-    /// have no time are among them, because they come first. Times are integers as
-    /// they are, and dates as microseconds since 1970. O(log edges).
+    /// have no time are among them, because they come first. Times are integers as they are, and dates as microseconds since 1970.
+    /// O(log edges).
     ///
     /// # Errors
     /// If edges of the type have no time, and a bound is given.

@@ -8,25 +8,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::syntax::Expression;
-use crate::diagnostics::Span;
 use crate::error::{QueryError, QueryErrorKind, Result};
 
 /// An edge label, or any, and whether the edge is gone backwards.
 pub type Symbol = (Option<Arc<str>>, bool);
 
-/// The symbols of a query, each with its first place in the text.
+/// The symbols of a query.
 #[derive(Default)]
 pub struct Alphabet {
     numbers: BTreeMap<Symbol, u32>,
-    pub symbols: Vec<(Symbol, Span)>,
+    pub symbols: Vec<Symbol>,
     positions: usize,
     parts: usize,
 }
 
 impl Alphabet {
-    fn number(&mut self, symbol: Symbol, span: Span) -> u32 {
+    fn number(&mut self, symbol: Symbol) -> u32 {
         *self.numbers.entry(symbol.clone()).or_insert_with(|| {
-            self.symbols.push((symbol, span));
+            self.symbols.push(symbol);
             self.symbols.len() as u32 - 1
         })
     }
@@ -181,7 +180,7 @@ impl Places<'_> {
                 }
                 let (place, mut alone) = (self.symbols.len(), Set::NONE);
                 alone.0[place / 64] |= 1 << (place % 64);
-                self.symbols.push(self.alphabet.number((label.clone(), *is_inverse), *span));
+                self.symbols.push(self.alphabet.number((label.clone(), *is_inverse)));
                 self.follow.push(Set::NONE);
                 Ok(Part { is_nullable: false, first: alone, last: alone })
             }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use mangrove_graph::{ReadContext, Result};
+use mangrove_graph::{GraphError, ReadContext, Result};
 
 use super::automaton::Automaton;
 use super::lists::{Lists, Neighbours};
@@ -137,7 +137,7 @@ impl PathSearch<'_> {
         let (next, held) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let parts: Mutex<Vec<(usize, Found)>> = Mutex::new(Vec::with_capacity(chunks.len()));
         let stop = Arc::new(AtomicBool::new(false));
-        let work = |limits: &ReadContext| -> Result<()> {
+        let search = |limits: &ReadContext| -> Result<()> {
             let (mut scratch, mut alone) = (Scratch::default(), Alone::default());
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
@@ -162,6 +162,15 @@ impl PathSearch<'_> {
                 parts.lock().unwrap_or_else(PoisonError::into_inner).push((at, found));
             }
         };
+        // What stops one thread stops all.
+        let work = |limits: &ReadContext| {
+            let done = search(limits);
+            if done.is_err() {
+                next.store(chunks.len(), Ordering::Relaxed);
+                stop.store(true, Ordering::Relaxed);
+            }
+            done
+        };
         let outcome = thread::scope(|scope| {
             let mut others = Vec::new();
             for _ in 1..threads {
@@ -172,15 +181,11 @@ impl PathSearch<'_> {
                 others.extend(named.spawn_scoped(scope, move || work(&limits)).ok());
             }
             let mine = work(limits);
-            if mine.is_err() {
-                stop.store(true, Ordering::Relaxed);
-            }
-            let theirs: Vec<Result<()>> = others
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect();
-            // Why this thread stopped matters more than that it stopped the others.
-            mine.and(theirs.into_iter().find(Result::is_err).unwrap_or(Ok(())))
+            let joined =
+                others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let errors: Vec<GraphError> = joined.chain([mine]).filter_map(Result::err).collect();
+            // Why one thread stopped matters more than that it stopped the others.
+            errors.into_iter().min_by_key(|error| matches!(error, GraphError::Stopped)).map_or(Ok(()), Err)
         });
         outcome?;
         let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);

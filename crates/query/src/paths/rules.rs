@@ -53,8 +53,8 @@ pub fn run(
         options.limits.check()?;
         prepared.push(prepare(rule, view, parameters, &mut alphabet, &mut warnings)?);
     }
-    let hops: Vec<Option<Hop>> = alphabet.symbols.iter().map(|(symbol, _)| hop(symbol, view)).collect();
-    for ((label, _), _) in &alphabet.symbols {
+    let hops: Vec<Option<Hop>> = alphabet.symbols.iter().map(|symbol| hop(symbol, view)).collect();
+    for (label, _) in &alphabet.symbols {
         warnings.extend(label.as_ref().and_then(|label| unknown(view, ElementKind::Edge, label)));
     }
     warnings.sort_unstable();
