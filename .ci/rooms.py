@@ -68,7 +68,7 @@ FLOORS = {
         "lib",
     ],
     "crates/store/hot/src/system": ["fault identity lock", "disk"],
-    "crates/store/hot/src/lmdb": ["clock pages spare version", "readers table", "env"],
+    "crates/store/hot/src/lmdb": ["clock pages spare version", "readers table", "bloom env"],
     "crates/store/hot/src/format": [
         "named packed sort",
         "catalog block",
@@ -77,7 +77,7 @@ FLOORS = {
     ],
     "crates/store/hot/src/turns": ["keeper turn", "group"],
     "crates/store/hot/src/segments": ["segment", "sealing"],
-    "crates/store/hot/src/shared": ["state", "space", "owned"],
+    "crates/store/hot/src/shared": ["notes", "state", "space", "owned"],
     "crates/store/hot/src/upkeep": ["layers room trim", "compact"],
     "crates/store/ingest/src": [
         "by_source error progress",

@@ -1,5 +1,6 @@
 """Reads and writes without a query language, and the workloads of social graphs."""
 
+import ast
 import asyncio
 import json
 import random
@@ -149,6 +150,53 @@ def test_calls_can_be_awaited(tmp_path):
             return await g.assoc_count("ada", "knows"), len(await g.get_edge_record("ada"))
 
     assert asyncio.run(main()) == (4, 4)
+
+
+WRITER = """
+import random, sys
+import mangrovedb as mg
+db, rng = mg.open(sys.argv[1]), random.Random(3)
+g = db.direct()
+for line in sys.stdin:
+    turn = int(line)
+    person, other = rng.randrange(1000), rng.randrange(1000)
+    changes = (lambda: g.obj_update(person, {"age": turn}), lambda: g.assoc_add(person, "friend", other, turn, {"note": f"n{turn}"}),
+               lambda: g.assoc_del(person, "friend", 0), lambda: g.append_node("person", 1000 + turn, {"age": turn}))
+    changes[turn % 4]()
+    if turn % 30 == 29:
+        db.compact()
+    told = [person, g.get_node_property(person), [(e.destination, e.time, e.properties) for e in g.assoc_range(person, "friend", 0, 99)]]
+    print(repr(told + [g.assoc_count(person, "friend")]), flush=True)
+"""
+
+
+def test_a_reader_sees_what_another_process_writes_after_many_reads_that_found_no_changes(tmp_path):
+    path = tmp_path / "people.mg"
+    with mg.open(path) as db:
+        db.declare_time("friend", "since")
+        with db.ingest() as w:
+            w.add_vertices("person", {"id": list(range(1000)), "age": [7] * 1000})
+            edges = {"src": list(range(1000)), "dst": [0] * 1000, "since": [1] * 1000, "note": ["old"] * 1000}
+            w.add_edges(("person", "friend", "person"), edges)
+        db.compact()
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    reader = mg.open(path, read_only=True)
+    g, rng = reader.direct(), random.Random(4)
+    with writer, reader:
+        for turn in range(120):
+            for _ in range(40):
+                assert g.get_node_property(rng.randrange(1000), ["age"])
+                assert g.assoc_count(rng.randrange(1000), "friend") >= 0
+            writer.stdin.write(f"{turn}\n")
+            writer.stdin.flush()
+            person, properties, edges, count = ast.literal_eval(writer.stdout.readline())
+            assert g.get_node_property(person) == properties
+            assert [(e.destination, e.time, e.properties) for e in g.assoc_range(person, "friend", 0, 99)] == edges
+            assert g.assoc_count(person, "friend") == count
+            found = reader.query("g.V(x).project('n', 'age').by(outE('friend').count()).by('age')", x=person).one()
+            assert found == {"n": count, "age": properties["age"]}
+        writer.stdin.close()
+    assert writer.returncode == 0
 
 
 def test_open_files_can_be_read(social, tmp_path):

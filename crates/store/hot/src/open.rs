@@ -10,12 +10,14 @@ use mangrove_graph::Result;
 use crate::format::catalog::{self, Declared};
 use crate::format::keys;
 use crate::format::named::Named;
+use crate::lmdb::bloom::Blooms;
 use crate::lmdb::env;
 use crate::lmdb::readers::Readers;
 use crate::lmdb::table::{Tables, Writing};
 use crate::options::{DATA, HotOptions};
 use crate::read::HotSnapshot;
 use crate::segments::segment::{self, Segment, Segments};
+use crate::shared::notes::Notes;
 use crate::shared::space;
 use crate::shared::state::StoreState;
 use crate::system::fault::{self, corrupt, lmdb};
@@ -82,6 +84,8 @@ fn open_tables(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<St
         process: Process::this(),
         catalog,
         segments: Mutex::default(),
+        notes: Notes::default(),
+        blooms: Blooms::default(),
         newest_segment: Mutex::new(newest.unwrap_or(0)),
         handles: AtomicUsize::new(0),
         turn: Arc::default(),

@@ -1,5 +1,6 @@
 //! LMDB's file: its pages, tables, transactions and readers.
 
+pub mod bloom;
 pub mod clock;
 pub mod env;
 pub mod pages;

@@ -52,7 +52,17 @@ impl Tables {
         let tables = [self.meta, self.schema, self.ids, self.edge_ids, self.out, self.incoming, self.columns, self.index];
         std::array::from_fn(|at| (NAMES[at], tables[at]))
     }
+
+    /// The tables that are asked for keys that they mostly lack.
+    pub fn watched(&self) -> [Table; 4] {
+        [self.ids, self.out, self.incoming, self.columns]
+    }
 }
+
+/// The tables that [`bloom`](super::bloom) knows the keys of, and how many bytes of these count: all, or those that name a vertex and an
+/// edge label.
+const WATCHED: [Option<usize>; NAMES.len()] =
+    [None, None, Some(usize::MAX), None, Some(10), Some(10), Some(usize::MAX), None];
 
 /// One of the tables. It is read as LMDB's database. Changes need a [`Writing`], which keeps its sum.
 #[derive(Clone, Copy)]
@@ -70,6 +80,13 @@ impl Deref for Table {
 }
 
 impl Table {
+    /// What stands for a key in a Bloom filter; for keys of edges, it is the same for all of a vertex and an edge label.
+    #[inline]
+    pub fn hash_of(&self, key: &[u8]) -> u64 {
+        let counts = WATCHED[self.number].unwrap_or(usize::MAX).min(key.len());
+        key_hash(self.number, &key[..counts])
+    }
+
     /// Puts an entry, in the place of the one with the same key, if there is one.
     pub fn put(&self, t: &mut Writing<'_>, key: &[u8], value: &[u8]) -> Result<()> {
         if t.sums.is_none() {
@@ -80,6 +97,7 @@ impl Table {
             None => {
                 t.large.put(self.number, key, value);
                 t.add(self.number, key, value);
+                t.note(*self, key);
                 Ok(())
             }
             Some(old) if old == value => Ok(()),
@@ -111,6 +129,7 @@ impl Table {
         t.large.append(value);
         self.database.put_with_flags(&mut t.txn, PutFlags::APPEND, key, value).map_err(lmdb)?;
         t.add(self.number, key, value);
+        t.note(*self, key);
         Ok(())
     }
 
@@ -258,7 +277,14 @@ impl Large {
 pub struct Changes {
     large: Large,
     puts: u64,
+    /// What stands for the new keys of the tables that a Bloom filter knows; `None` if they are too many.
+    pub keys: Option<Vec<u64>>,
+    /// The number of the commit; `None` if there was nothing to commit.
+    pub commit: Option<usize>,
 }
+
+/// The most new keys that a transaction remembers.
+const KEYS_MAX: usize = 1 << 16;
 
 /// The most entries and the most bytes of large values that a light transaction has put.
 const LIGHT_PUTS_MAX: u64 = 4096;
@@ -273,6 +299,7 @@ pub struct Writing<'e> {
     large: Large,
     /// How many entries were put.
     puts: u64,
+    keys: Option<Vec<u64>>,
 }
 
 impl<'e> Deref for Writing<'e> {
@@ -286,18 +313,18 @@ impl<'e> Deref for Writing<'e> {
 impl<'e> Writing<'e> {
     pub fn new(txn: RwTxn<'e>, tables: &Tables) -> Result<Self> {
         let sums = Sums::load(tables, &txn)?.ok_or_else(|| corrupt("the sums of its tables are missing"))?;
-        Ok(Self { txn, sums: Some(sums), first: Some(sums), large: Large::default(), puts: 0 })
+        Ok(Self { txn, sums: Some(sums), first: Some(sums), large: Large::default(), puts: 0, keys: Some(Vec::new()) })
     }
 
     /// Writes to tables without sums, which nobody will open again.
     pub fn without_sums(txn: RwTxn<'e>) -> Self {
-        Self { txn, sums: None, first: None, large: Large::default(), puts: 0 }
+        Self { txn, sums: None, first: None, large: Large::default(), puts: 0, keys: None }
     }
 
     /// Writes to tables that have no sums yet, and gives them some. O(size of the tables).
     pub fn with_first_sums(txn: RwTxn<'e>, tables: &Tables) -> Result<Self> {
         let sums = Sums::count(tables, &txn).map_err(lmdb)?;
-        Ok(Self { txn, sums: Some(sums), first: None, large: Large::default(), puts: 0 })
+        Ok(Self { txn, sums: Some(sums), first: None, large: Large::default(), puts: 0, keys: Some(Vec::new()) })
     }
 
     /// Begins a transaction inside this one. Its commit makes its changes a part of this one.
@@ -309,6 +336,10 @@ impl<'e> Writing<'e> {
     pub fn absorb(&mut self, nested: Changes) {
         self.large.absorb(nested.large);
         self.puts += nested.puts;
+        match (&mut self.keys, nested.keys) {
+            (Some(keys), Some(more)) if keys.len() + more.len() <= KEYS_MAX => keys.extend(more),
+            (keys, _) => *keys = None,
+        }
     }
 
     /// What large values take in memory until the commit. All else takes at most [`ENTRIES_KEPT`] pages.
@@ -320,6 +351,17 @@ impl<'e> Writing<'e> {
         self.puts += 1;
         if let Some(sums) = &mut self.sums {
             sums.0[table] = sums.0[table].wrapping_add(hash(table, key, value));
+        }
+    }
+
+    /// Remembers a new key of a table.
+    fn note(&mut self, table: Table, key: &[u8]) {
+        if WATCHED[table.number].is_none() {
+            return;
+        }
+        match &mut self.keys {
+            Some(keys) if keys.len() < KEYS_MAX => keys.push(table.hash_of(key)),
+            keys => *keys = None,
         }
     }
 
@@ -358,9 +400,10 @@ impl<'e> Writing<'e> {
 
     /// Commits. Returns what it wrote.
     pub fn commit(mut self, tables: &Tables) -> Result<Changes> {
+        let commit = self.has_changed().then(|| self.id());
         self.finish(tables)?;
         self.txn.commit().map_err(lmdb)?;
-        Ok(Changes { large: self.large, puts: self.puts })
+        Ok(Changes { large: self.large, puts: self.puts, keys: self.keys, commit })
     }
 }
 

@@ -64,7 +64,7 @@ impl<'t> Reader<'t> {
     fn kept_at(&self, column: Column, place: u64) -> Result<Kept<'t>> {
         let (block, slot) = block_slot(place);
         let is_sealed = self.is_covered(column, block);
-        let found = if is_sealed && self.is_clean(column)? { None } else { self.table_block(column, block)? };
+        let found = if is_sealed && self.is_intact(column, block)? { None } else { self.table_block(column, block)? };
         match found {
             Some(found) if found.said >> slot & 1 != 0 => found.cell(slot).map(Kept::Cell),
             _ if is_sealed => Ok(self.sealed_chunk(column, place)?.map_or(Kept::Cell(Cell::Absent), Kept::Sealed)),

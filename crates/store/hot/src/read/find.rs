@@ -4,10 +4,11 @@ use mangrove_graph::{
     Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, IdSpace, LabelId, Result, Value, VertexId,
 };
 
-use super::{Clean, Reader};
+use super::Reader;
 use crate::format::key::{Column, KeyBytes, block_slot, flip, place, unflip};
 use crate::format::names;
 use crate::format::sort;
+use crate::shared::notes::Clean;
 use crate::system::fault::{corrupt, lmdb};
 
 /// From this many ids on, they are looked up in the order of the table.
@@ -46,7 +47,7 @@ impl<'t> Reader<'t> {
     fn vertex_in_tables(&self, space: Option<LabelId>, id: &ExternalId, key: &mut Vec<u8>) -> Result<Option<VertexId>> {
         key.clear();
         names::put(key, space, id);
-        let found = self.tables.ids.get(self.txn, key).map_err(lmdb)?.map(vertex).transpose()?;
+        let found = self.get(self.tables.ids, key)?.map(vertex).transpose()?;
         self.verified(found, id)
     }
 

@@ -13,7 +13,8 @@ use mangrove_graph::{Elements, GraphError, LabelId, PropertyColumn, Result, Valu
 use mangrove_segment::column::{Chunk, POSITIONS};
 
 use super::Reader;
-use crate::format::key::{Column, place};
+use crate::format::block::SLOTS;
+use crate::format::key::{Column, block_slot, place};
 use crate::system::fault::corrupt;
 
 /// The chunks of a column that the elements of a batch are in.
@@ -80,10 +81,20 @@ impl<'t> Reader<'t> {
         let mut columns: Vec<Option<Column>> = Vec::new();
         // Beyond `full`, places of the last chunk have no cell. From `end` on they are not sealed.
         let (mut last, mut at, mut full, mut end) = (u64::MAX, 0, 0, 0);
+        // A column that has changed somewhere, and the block of it that was last found unchanged.
+        let (mut changed, mut last_block) = (None, u64::MAX);
         for raw in ids {
             if raw / POSITIONS as u64 == last {
                 if place(raw) >= end {
                     return Ok(None);
+                }
+                if let Some(column) = changed
+                    && raw / SLOTS as u64 != last_block
+                {
+                    last_block = raw / SLOTS as u64;
+                    if !self.is_block_untouched(column, block_slot(place(raw)).0)? {
+                        return Ok(None);
+                    }
                 }
                 all.has_gaps |= place(raw) >= full;
                 continue;
@@ -95,9 +106,7 @@ impl<'t> Reader<'t> {
                     Some(known) => known,
                     None => {
                         let column = column(label);
-                        if let Some(column) = column
-                            && !self.is_untouched(column)?
-                        {
+                        if self.segments.is_empty() || column.is_some_and(Column::is_of_tables) {
                             return Ok(None);
                         }
                         all.labels.push(OfLabel { label, chunks: Vec::new() });
@@ -106,6 +115,16 @@ impl<'t> Reader<'t> {
                         all.labels.len() - 1
                     }
                 };
+            }
+            changed = match columns[at] {
+                Some(column) if !self.is_untouched(column)? => Some(column),
+                _ => None,
+            };
+            last_block = raw / SLOTS as u64;
+            if let Some(column) = changed
+                && !self.is_block_untouched(column, block_slot(place(raw)).0)?
+            {
+                return Ok(None);
             }
             end = columns[at].map_or(u64::MAX, |column| self.segments.end(column.kind, column.label));
             if place(raw) >= end {
@@ -132,10 +151,12 @@ impl<'t> Reader<'t> {
 
     /// Whether the tables have no cell of a column, and no element of its label was removed since it was sealed.
     fn is_untouched(&self, column: Column) -> Result<bool> {
-        Ok(!self.segments.is_empty()
-            && !column.is_of_tables()
-            && self.is_clean(column)?
-            && self.is_clean(Column::dead(column.kind, column.label))?)
+        Ok(self.is_clean(column)? && self.is_clean(Column::dead(column.kind, column.label))?)
+    }
+
+    /// The same for a block of it.
+    fn is_block_untouched(&self, column: Column, block: u64) -> Result<bool> {
+        Ok(self.is_intact(column, block)? && self.is_intact(Column::dead(column.kind, column.label), block)?)
     }
 
     /// The chunk that alone decides the cells of its sealed places. The outer `None`: there is no such chunk. The inner one: it is there, and
@@ -342,11 +363,11 @@ impl<F: Fn(usize) -> u64> Ids<F> {
         Self { n, of, is_run }
     }
 
-    /// Of consecutive ids: the first and the last one in each chunk.
+    /// Of consecutive ids: the first and the last one in each block.
     fn telling(&self) -> impl Iterator<Item = u64> {
         let (first, last) = ((self.of)(0), (self.of)(self.n - 1));
-        let size = POSITIONS as u64;
-        (first / size..=last / size).flat_map(move |chunk| [first.max(chunk * size), last.min(chunk * size + size - 1)])
+        let size = SLOTS as u64;
+        (first / size..=last / size).flat_map(move |block| [first.max(block * size), last.min(block * size + size - 1)])
     }
 
     /// Whether the next rows seem to lie in the same chunk, so that looking for all of these pays.

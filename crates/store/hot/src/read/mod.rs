@@ -17,10 +17,9 @@ mod view;
 
 pub(crate) use find::{external, labels as further, word};
 pub(crate) use parts::{columns, labels};
-pub(crate) use sealed::Clean;
 pub(crate) use time::order;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use heed::{AnyTls, RoTxn};
@@ -30,9 +29,11 @@ use crate::format::block::{Block, Home};
 use crate::format::catalog::{self, Declared, Times};
 use crate::format::key::Column;
 use crate::format::walk::Walk;
+use crate::lmdb::bloom::{Bloom, Blooms};
 use crate::lmdb::spare::ReadTxn;
 use crate::lmdb::table::{Table, Tables};
 use crate::segments::segment::Segments;
+use crate::shared::notes::Clean;
 use crate::shared::state::StoreState;
 use crate::system::fault::{self, lmdb};
 use crate::system::identity::Own;
@@ -46,7 +47,9 @@ pub struct HotSnapshot {
     schema: Arc<Schema>,
     times: Arc<Times>,
     segments: Arc<Segments>,
-    clean: Clean,
+    clean: Arc<Clean>,
+    /// The keys that the tables may have, if it is known.
+    bloom: OnceLock<Arc<Bloom>>,
     /// The limits of the reader, if it has any.
     context: Option<ReadContext>,
     shared: Arc<StoreState>,
@@ -67,7 +70,9 @@ impl HotSnapshot {
             *locked(&shared.catalog) = current.clone();
         }
         let Declared { schema, times, .. } = current;
-        Ok(Self { txn, schema, times, segments, clean: Clean::default(), context: None, shared: shared.clone() })
+        let clean = shared.notes.of(txn.id());
+        let bloom = shared.blooms.of(txn.id()).map(OnceLock::from).unwrap_or_default();
+        Ok(Self { txn, schema, times, segments, clean, bloom, context: None, shared: shared.clone() })
     }
 
     /// Makes all calls honour the limits of a reader from now on; `None` for no limits.
@@ -104,10 +109,11 @@ impl HotSnapshot {
         };
         let same = txn.id() == self.txn.id();
         let (schema, times) = (self.schema.clone(), self.times.clone());
-        let (segments, shared) = (self.segments.clone(), self.shared.clone());
+        let (segments, clean, shared) = (self.segments.clone(), self.clean.clone(), self.shared.clone());
+        let bloom = self.bloom.clone();
         // Another thread uses it.
         let context = self.context.as_ref().map(ReadContext::for_another_thread);
-        Ok(same.then(|| Self { txn, schema, times, segments, clean: Clean::default(), context, shared }))
+        Ok(same.then(|| Self { txn, schema, times, segments, clean, bloom, context, shared }))
     }
 
     pub(crate) fn segments(&self) -> &Arc<Segments> {
@@ -120,9 +126,17 @@ impl HotSnapshot {
     }
 
     pub(crate) fn reader(&self) -> Reader<'_> {
-        let (tables, clean) = (&self.shared.tables, Some(&self.clean));
-        let (schema, times, segments) = (&self.schema, &*self.times, &*self.segments);
-        Reader { tables, txn: &self.txn, schema, times, segments, counters: None, clean, context: self.context.as_ref() }
+        Reader {
+            tables: &self.shared.tables,
+            txn: &self.txn,
+            schema: &self.schema,
+            times: &self.times,
+            segments: &self.segments,
+            counters: None,
+            clean: Some(&self.clean),
+            bloom: Some((&self.bloom, &self.shared.blooms)),
+            context: self.context.as_ref(),
+        }
     }
 
     /// How many parts of the store hold something of a vertex. The parts are the segments and the tables, so there is at
@@ -150,6 +164,8 @@ pub struct Reader<'t> {
     pub(crate) counters: Option<&'t HashMap<(ElementKind, LabelId), catalog::Counter>>,
     /// A snapshot always has it, because a snapshot does not change. A transaction has it for calls of many elements.
     pub(crate) clean: Option<&'t Clean>,
+    /// The keys that the tables of a snapshot may have, if it is known, and where to find that out.
+    pub(crate) bloom: Option<(&'t OnceLock<Arc<Bloom>>, &'t Blooms)>,
     /// The limits of the reader; none for the transaction that writes.
     pub(crate) context: Option<&'t ReadContext>,
 }
@@ -193,7 +209,36 @@ impl<'t> Reader<'t> {
 
     /// The bytes of a block of the tables. For sealed places use [`block`](Self::block).
     pub fn block_bytes(&self, column: Column, block: u64) -> Result<Option<&'t [u8]>> {
-        self.tables.columns.get(self.txn, &column.key(block)).map_err(lmdb)
+        self.get(self.tables.columns, &column.key(block))
+    }
+
+    /// Whether it is known, without a search, that a watched table lacks a key.
+    #[inline]
+    pub fn lacks(&self, table: Table, key: &[u8]) -> bool {
+        let bloom = self.bloom.and_then(|(bloom, _)| bloom.get());
+        bloom.is_some_and(|bloom| !bloom.may_have(table.hash_of(key)))
+    }
+
+    /// The value under a key of a watched table.
+    pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<&'t [u8]>> {
+        if self.lacks(table, key) {
+            return Ok(None);
+        }
+        let found = table.get(self.txn, key).map_err(lmdb)?;
+        if found.is_none() {
+            self.searched_in_vain()?;
+        }
+        Ok(found)
+    }
+
+    /// Takes note of a search of a watched table that found nothing.
+    pub fn searched_in_vain(&self) -> Result<()> {
+        if let Some((bloom, blooms)) = self.bloom
+            && let Some(made) = blooms.searched_in_vain(self.tables, self.txn)?
+        {
+            let _ = bloom.set(made);
+        }
+        Ok(())
     }
 
     pub fn parse(&self, column: Column, block: u64, bytes: &'t [u8]) -> Result<Block<'t>> {

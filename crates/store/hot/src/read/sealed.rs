@@ -1,9 +1,10 @@
 //! Reads what is sealed, under what the tables have changed since.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
-use hashbrown::HashMap;
-use mangrove_graph::{ElementKind, LabelId, Result, Statistics};
+use mangrove_graph::{ElementKind, LabelId, Result};
+use mangrove_segment::adjacency::Lists;
 use mangrove_segment::column::Chunk;
 
 use super::Reader;
@@ -11,34 +12,9 @@ use crate::format::block::{Block, SLOTS};
 use crate::format::key::{AdjacencyKey, Column, block_slot, place, vertex_at};
 use crate::lmdb::table::Table;
 use crate::segments::segment::{BLOCKS, Segment};
+use crate::shared::notes::{Dead, DeadBlocks};
 use crate::system::fault::{corrupt, lmdb};
 use crate::system::lock::locked;
-
-/// What a reader has learnt of a graph that does not change: above all, where the tables decide nothing that is sealed.
-#[derive(Default)]
-pub struct Clean {
-    /// The tables have no columns at all.
-    no_columns: OnceLock<bool>,
-    /// They have no ids of vertices.
-    no_ids: OnceLock<bool>,
-    columns: Mutex<HashMap<Column, bool>>,
-    /// By direction (outgoing) and label of the vertices.
-    lists: Mutex<HashMap<(bool, LabelId), bool>>,
-    /// By the column of the marks of removed elements.
-    dead: Mutex<HashMap<Column, Dead>>,
-    /// How many elements there are.
-    pub statistics: OnceLock<Arc<Statistics>>,
-}
-
-/// Which elements of a label were removed, as far as a reader has asked.
-enum Dead {
-    /// How many elements were looked up in the tables.
-    Asked(u64),
-    /// All removed elements, by block.
-    Known(Arc<DeadBlocks>),
-}
-
-type DeadBlocks = HashMap<u64, u128>;
 
 /// A lookup of one element takes as long as reading this many blocks one after the other.
 const BLOCKS_A_LOOK: u64 = 4;
@@ -69,7 +45,7 @@ impl<'t> Reader<'t> {
         if !self.is_covered(column, block) {
             return self.table_block(column, block);
         }
-        let found = if self.is_clean(column)? { None } else { self.table_block(column, block)? };
+        let found = if self.is_intact(column, block)? { None } else { self.table_block(column, block)? };
         match found {
             None => self.sealed_block(column, block, false),
             found => Ok(self.over_segments(found, self.segments.list(), column, block, false)?.1),
@@ -138,7 +114,7 @@ impl<'t> Reader<'t> {
 
     /// The slots of a sealed block that the tables decide.
     pub fn said_by_tables(&self, column: Column, block: u64) -> Result<u128> {
-        if self.is_clean(column)? {
+        if self.is_intact(column, block)? {
             return Ok(0);
         }
         Ok(self.block_bytes(column, block)?.map(Block::said).transpose()?.map_or(0, |(said, _)| said))
@@ -198,7 +174,7 @@ impl<'t> Reader<'t> {
     /// The slots of a block whose elements were sealed, and then removed.
     pub fn dead(&self, kind: ElementKind, label: LabelId, block: u64) -> Result<u128> {
         let column = Column::dead(kind, label);
-        if self.is_clean(column)? {
+        if self.is_intact(column, block)? {
             return Ok(0);
         }
         match self.all_dead(column, 1)? {
@@ -227,6 +203,7 @@ impl<'t> Reader<'t> {
             let dead = match (&known, last) {
                 (Some(known), _) => known.get(&block).copied().unwrap_or(0),
                 (None, Some((looked_at, dead))) if looked_at == block => dead,
+                (None, _) if self.lacks(self.tables.columns, &column.key(block)) => 0,
                 (None, _) => self.block_bytes(column, block)?.map_or(Ok(0), Block::presence)?,
             };
             last = Some((block, dead));
@@ -258,6 +235,24 @@ impl<'t> Reader<'t> {
         let known = Arc::new(known);
         *dead = Dead::Known(known.clone());
         Ok(Some(known))
+    }
+
+    /// Whether the tables are known to decide nothing in a sealed block.
+    #[inline]
+    pub fn is_intact(&self, column: Column, block: u64) -> Result<bool> {
+        Ok(self.lacks(self.tables.columns, &column.key(block)) || self.is_clean(column)?)
+    }
+
+    /// Whether all edges of a sealed list are known to be alive.
+    pub fn all_live(&self, label: LabelId, lists: &Lists<'_>, list: Range<usize>) -> Result<bool> {
+        let column = Column::dead(ElementKind::Edge, label);
+        if list.is_empty() || self.is_clean(column)? {
+            return Ok(true);
+        }
+        let Some(first) = lists.first_place() else { return Ok(false) };
+        let (first, last) = (first + list.start as u64, first + list.end as u64 - 1);
+        let mut blocks = block_slot(first).0..=block_slot(last).0;
+        Ok(blocks.all(|block| self.lacks(self.tables.columns, &column.key(block))))
     }
 
     /// Whether the tables are known to decide nothing in the sealed blocks of a column.

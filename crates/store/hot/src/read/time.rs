@@ -284,7 +284,6 @@ impl<'t> Reader<'t> {
     fn sealed_matches(&self, side: &mut Side<'t>, vertex: VertexId, wanted: &Wanted<'_>) -> Result<Option<u64>> {
         let times_tell = wanted.window.may == wanted.window.must
             && self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0))
-            && self.is_clean(Column::dead(ElementKind::Edge, wanted.label))?
             && !self.has_rows(side, vertex, wanted.label)?;
         if !times_tell {
             return Ok(None);
@@ -292,7 +291,11 @@ impl<'t> Reader<'t> {
         let (found, position) = side.lists(self, vertex, wanted.label)?;
         let mut n = 0;
         for lists in found {
-            n += self.halved(lists, position, wanted)?.0.len() as u64;
+            let matching = self.halved(lists, position, wanted)?.0;
+            if !self.all_live(wanted.label, lists, matching.clone())? {
+                return Ok(None);
+            }
+            n += matching.len() as u64;
         }
         Ok(Some(n))
     }

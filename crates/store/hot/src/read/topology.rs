@@ -7,6 +7,7 @@ use super::{ROWS_BETWEEN_CHECKS, Reader};
 use crate::format::adjacency::{self, AdjacencyBlock, EdgeEntry};
 use crate::format::key::{AdjacencyKey, Column, KeyBytes, edge_at, label_prefix, place, vertex_prefix};
 use crate::format::walk::{Pair, Walk};
+use crate::lmdb::table::Table;
 use crate::segments::segment::CHUNK;
 
 /// If the id of the next vertex is at most this much greater, the walk steps over blocks rather than searching for them.
@@ -110,7 +111,7 @@ impl<'t> Reader<'t> {
                         continue;
                     }
                     degree += self.sealed_degree(side, *vertex)?;
-                    if self.has_clean_lists(side.outgoing, vertex.label())? {
+                    if self.has_no_rows(side, *vertex)? {
                         continue;
                     }
                 }
@@ -140,11 +141,10 @@ impl<'t> Reader<'t> {
         let mut degree = 0;
         for at in 0..side.label_count(self) {
             let label = side.label(at);
-            let all_alive = self.is_clean(Column::dead(ElementKind::Edge, label))?;
             let (found, position) = side.lists(self, vertex, label)?;
             for lists in found {
                 let list = lists.list(position);
-                match all_alive {
+                match self.all_live(label, lists, list.clone())? {
                     true => degree += list.len() as u64,
                     false => self.each_living(label, list.map(|at| lists.edge(at)), |_| degree += 1)?,
                 }
@@ -163,8 +163,11 @@ impl<'t> Reader<'t> {
             let label = side.label(at);
             let outgoing = side.outgoing;
             let all_sealed = !self.has_rows(side, vertex, label)?;
-            let all_alive = self.is_clean(Column::dead(ElementKind::Edge, label))?;
             let (found, position) = side.lists(self, vertex, label)?;
+            let mut all_alive = true;
+            for lists in found {
+                all_alive = all_alive && self.all_live(label, lists, lists.list(position))?;
+            }
             // The times of removed edges are not known.
             if all_sealed && all_alive && self.are_in_order(found, position, label)? {
                 found.iter().for_each(|lists| gather.list(lists, position, vertex, label, outgoing));
@@ -176,10 +179,12 @@ impl<'t> Reader<'t> {
                 runs.push(entries.len());
             }
             let sealed = entries.len();
-            each_with_prefix(&mut side.walk, label_prefix(vertex, label), 0, &mut |(key, value)| {
-                AdjacencyBlock::parse(key, value)?.entries(&mut entries);
-                Ok(true)
-            })?;
+            if !all_sealed {
+                each_with_prefix(&mut side.walk, label_prefix(vertex, label), 0, &mut |(key, value)| {
+                    AdjacencyBlock::parse(key, value)?.entries(&mut entries);
+                    Ok(true)
+                })?;
+            }
             let end = self.segments.end(ElementKind::Edge, label);
             let unsealed = entries.split_off(sealed).into_iter().filter(|entry| entry.edge >= end);
             entries.extend(unsealed);
@@ -192,11 +197,23 @@ impl<'t> Reader<'t> {
     /// Whether the tables have edges of a sealed vertex. It takes a lookup, unless the tables have none for the label of the
     /// vertex.
     pub(super) fn has_rows(&self, side: &mut Side<'t>, vertex: VertexId, label: LabelId) -> Result<bool> {
-        if self.has_clean_lists(side.outgoing, vertex.label())? {
+        let prefix = label_prefix(vertex, label);
+        if self.lacks(side.table(self), &prefix) || self.has_clean_lists(side.outgoing, vertex.label())? {
             return Ok(false);
         }
-        let prefix = label_prefix(vertex, label);
-        Ok(side.walk.seek(prefix, 0)?.is_some_and(|(key, _)| key.starts_with(&prefix)))
+        let has_rows = side.walk.seek(prefix, 0)?.is_some_and(|(key, _)| key.starts_with(&prefix));
+        if !has_rows {
+            self.searched_in_vain()?;
+        }
+        Ok(has_rows)
+    }
+
+    /// Whether the tables are known to have no edges of a sealed vertex, of any label that a side asks for.
+    fn has_no_rows(&self, side: &Side<'t>, vertex: VertexId) -> Result<bool> {
+        let table = side.table(self);
+        let lacks = |label| self.lacks(table, &label_prefix(vertex, label));
+        Ok((0..side.label_count(self)).all(|at| lacks(side.label(at)))
+            || self.has_clean_lists(side.outgoing, vertex.label())?)
     }
 
     /// Whether lists one after the other are in order: by time if edges have one, else by age, which is the order of
@@ -448,6 +465,10 @@ type PlainLists<'t> = Vec<(LabelId, &'t Lists<'t>)>;
 const CHUNKS_MAX: usize = 32;
 
 impl<'t> Side<'t> {
+    fn table(&self, reader: &Reader<'t>) -> Table {
+        if self.outgoing { reader.tables.out } else { reader.tables.incoming }
+    }
+
     pub(super) fn label_count(&self, reader: &Reader<'t>) -> usize {
         self.labels.as_ref().map_or(reader.schema.edge_labels.len(), Vec::len)
     }

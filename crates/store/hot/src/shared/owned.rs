@@ -6,7 +6,7 @@ use heed::RwTxn;
 use mangrove_graph::Result;
 
 use crate::lmdb::spare::Spare;
-use crate::lmdb::table::Writing;
+use crate::lmdb::table::{Changes, Writing};
 use crate::options::Durability;
 use crate::shared::space;
 use crate::shared::state::StoreState;
@@ -122,9 +122,12 @@ impl OwnedTxn {
         let (txn, lead) =
             if shares { Lead::gather(txn, writer.clone(), &shared.turn, &shared.tables)? } else { (txn, None) };
         let (txn, spare) = (txn.take()?, Spare::take(&shared.env));
-        let outcome = txn.commit(&shared.tables).map(drop).map_err(|error| {
+        let outcome = txn.commit(&shared.tables).map_err(|error| {
             shared.readers.spare.keep(spare, &shared.env);
             fault::of_write(error, shared.env.path())
+        });
+        let outcome = outcome.map(|Changes { commit, keys, .. }| {
+            commit.into_iter().for_each(|commit| shared.blooms.committed(commit, keys.as_deref()));
         });
         lead.into_iter().for_each(|lead| lead.end(&outcome));
         outcome

@@ -13,10 +13,12 @@ use uuid::Uuid;
 
 use crate::format::catalog::{self, Declared};
 use crate::format::named::Named;
+use crate::lmdb::bloom::Blooms;
 use crate::lmdb::readers::Readers;
 use crate::lmdb::table::Tables;
 use crate::options::{DATA, Durability, HotOptions};
 use crate::segments::segment::{self, Segment, Segments};
+use crate::shared::notes::Notes;
 use crate::system::fault::{corrupt, lmdb};
 use crate::system::identity::{FileId, Process};
 use crate::system::lock::locked;
@@ -94,6 +96,10 @@ pub(crate) struct StoreState {
     pub catalog: Mutex<Declared>,
     /// The last segments opened.
     pub segments: Mutex<Arc<Segments>>,
+    /// What readers have learnt of the last commit that was read.
+    pub notes: Notes,
+    /// Which keys the tables may have.
+    pub blooms: Blooms,
     /// The greatest number that a segment has, or that this process gave to one.
     pub newest_segment: Mutex<u64>,
     /// Handles that are open.

@@ -14,7 +14,7 @@ use crate::format::key::{Column, block_slot, edge_at, flip, place};
 use crate::format::names;
 use crate::format::sort;
 use crate::lmdb::table::Table;
-use crate::read::Clean;
+use crate::shared::notes::Clean;
 
 /// New edges of one label, which get consecutive ids.
 struct Batch<'a> {

@@ -170,6 +170,7 @@ impl HotTransaction {
             segments,
             counters: Some(&self.counters),
             clean: None,
+            bloom: None,
             context: None,
         }
     }
