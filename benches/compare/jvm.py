@@ -29,7 +29,7 @@ def build(say):
     return ""
 
 
-def command(engine, memory="4g"):
+def command(engine, memory="6g"):
     opens = ("java.base/java.nio", "java.base/java.lang", "java.base/sun.nio.ch", "java.base/java.util.concurrent")
     opened = [f"--add-opens={package}=ALL-UNNAMED" for package in opens]
     return ["java", f"-Xmx{memory}", *opened, "-cp", f"{TARGET / 'classes'}:{TARGET / engine}/*", "mangrove.compare.Peer", engine]

@@ -86,7 +86,7 @@ def tao_sections():
     yield "CPU time, median", LOAD + TAO_SIZES + timings(TAO, "cpu_us")
     yield "CPU time, 95th percentile", timings(TAO, "cpu_p95_us")
     mixes = [(f"{mix} mix", key, f"{mix}, {who}", 1, True)
-             for mix in ("TAO", "LinkBench") for key, who in (("per_s_1", "one client"), ("per_s", "eight clients"))]
+             for mix in ("TAO", "LinkBench") for key, who in (("per_s_1", "one client"), ("per_s_2", "two clients"), ("per_s", "eight clients"))]
     yield "Operations a second, reads and writes as they come", tuple(mixes)
     yield "Single writes a second, one client", tuple((op, "per_s", op, 1, True) for op in TAO_WRITES)
 

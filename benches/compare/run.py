@@ -139,7 +139,9 @@ def prepare(interpreter):
 
 
 def environment(packages=CACHE / "path"):
-    return {"PYTHONPATH": f"{HERE}:{packages}", "PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "PYTHONWARNINGS": "ignore"}
+    cargo = shutil.which("cargo")
+    path = [str(Path(cargo).parent)] if cargo else []
+    return {"PYTHONPATH": f"{HERE}:{packages}", "PATH": ":".join([*path, "/usr/bin", "/bin"]), "HOME": str(Path.home()), "PYTHONWARNINGS": "ignore"}
 
 
 def python(*arguments):

@@ -35,7 +35,7 @@ SUITES = {
         Suite("rmat", rmat, (*EMBEDDED, "duckdb", "neo4j", "networkx", "tables"), 15.0),
         Suite("grasper", citations, (*EMBEDDED, "duckdb", *JVM), 4.0),
         Suite("snb", snb, (*EMBEDDED, *JVM), 4.0),
-        Suite("tao", tao, ("mangrove", "kuzu", "ladybug", "duckdb", "neo4j"), 4.0),
+        Suite("tao", tao, ("mangrove", "direct", "kuzu", "ladybug", "duckdb", *JVM), 4.0),
     )
 }
 

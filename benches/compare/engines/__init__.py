@@ -34,6 +34,8 @@ class Engine:
     threads = True
     # Whether a write fails while another thread writes. The program must then prevent concurrent writes.
     one_writer = False
+    # How many operations of a mix are drawn for all its clients together.
+    mix_operations = 200_000
     # The process that holds the data.
     process_id = "self"
 

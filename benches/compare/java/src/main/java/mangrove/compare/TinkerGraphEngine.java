@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.apache.tinkerpop.gremlin.language.grammar.GremlinAntlrToJava;
 import org.apache.tinkerpop.gremlin.language.grammar.GremlinQueryParser;
 import org.apache.tinkerpop.gremlin.language.grammar.VariableResolver;
@@ -22,20 +23,25 @@ final class TinkerGraphEngine implements Engine {
     @Override
     public void load(String path, Tables tables) throws Exception {
         graph.createIndex("id", Vertex.class);
+        for (Tables.Vertices table : tables.vertices()) table.indexed().forEach(key -> graph.createIndex(key, Vertex.class));
+        // Ids of several tables may be the same, so only those of a single one are ids of the graph.
+        boolean named = tables.vertices().size() == 1;
         Map<String, Map<Object, Vertex>> vertices = new HashMap<>();
         for (Tables.Vertices table : tables.vertices()) {
             Map<Object, Vertex> byId = vertices.computeIfAbsent(table.label(), label -> new HashMap<>());
-            tables.read(table, (ids, properties) -> byId.put(ids.get(0), graph.addVertex(pairs(table.label(), properties))));
+            tables.read(table, (ids, properties) ->
+                byId.put(ids.get(0), graph.addVertex(pairs(table.label(), named ? ids.get(0) : null, properties))));
         }
         for (Tables.Edges table : tables.edges()) {
             Map<Object, Vertex> sources = vertices.get(table.source()), targets = vertices.get(table.target());
             tables.read(table, (ids, properties) ->
-                sources.get(ids.get(0)).addEdge(table.label(), targets.get(ids.get(1)), pairs(null, properties)));
+                sources.get(ids.get(0)).addEdge(table.label(), targets.get(ids.get(1)), pairs(null, null, properties)));
         }
     }
 
-    private static Object[] pairs(String label, Map<String, Object> properties) {
+    private static Object[] pairs(String label, Object id, Map<String, Object> properties) {
         List<Object> flat = new ArrayList<>();
+        if (id != null) flat.addAll(List.of(T.id, id));
         if (label != null) flat.addAll(List.of(T.label, label));
         properties.forEach((key, value) -> flat.addAll(List.of(key, value)));
         return flat.toArray();
@@ -48,7 +54,7 @@ final class TinkerGraphEngine implements Engine {
     public Query prepare(String text) {
         return params -> {
             var visitor = new GremlinAntlrToJava(g, new VariableResolver.DirectVariableResolver(params));
-            Traversal.Admin<?, ?> traversal = ((Traversal<?, ?>) GremlinQueryParser.parse(text, visitor)).asAdmin();
+            Traversal.Admin<?, ?> traversal = ((Traversal<?, ?>) GremlinQueryParser.parse(withLists(text, params), visitor)).asAdmin();
             return () -> {
                 List<Object> rows = new ArrayList<>();
                 traversal.clone().forEachRemaining(rows::add);
@@ -56,6 +62,16 @@ final class TinkerGraphEngine implements Engine {
                 return rows;
             };
         };
+    }
+
+    /** The grammar knows no variable for a list within `within`, so lists are written out. */
+    private static String withLists(String text, Map<String, Object> params) {
+        for (Map.Entry<String, Object> param : params.entrySet()) {
+            if (!(param.getValue() instanceof List<?> list)) continue;
+            String items = list.stream().map(item -> item + "L").collect(Collectors.joining(", "));
+            text = text.replaceAll("\\b" + param.getKey() + "\\b", items);
+        }
+        return text;
     }
 
     @Override
