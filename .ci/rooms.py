@@ -121,7 +121,7 @@ FLOORS = {
         "graphar mapped view",
     ],
     "crates/store/lake/src/write": ["loss names publish", "chunk column", "notes", "edges vertices"],
-    "crates/store/layout/src": ["greedy measure simple weights", "bisect labels", "community", "lib"],
+    "crates/store/layout/src": ["greedy measure simple weights", "bisect labels sample", "community", "lib"],
     "crates/store/ingest/src/writing": ["resolve retype runs", "write", "constraints drift upsert"],
 }
 

@@ -372,7 +372,9 @@ impl Database {
     ///   terminal. `False` shows nothing.
     ///
     /// Returns a dict. It holds the numbers of new vertices and edges by label; the numbers of elements updated,
-    /// unchanged and skipped; the number of rejected rows; and the warnings. With a layout, it holds what that is worth, too.
+    /// unchanged and skipped; the number of rejected rows; and the warnings. With a layout, it holds what that is worth, too
+    /// (`"layout"`). Without one, a load into an empty database tries on a sample what `"community"` would be worth; if that is
+    /// much, `"layout"` says so, with the vertices of the sample (`"sample"`).
     ///
     /// >>> with open("lakes.csv", "w") as file:
     /// ...     _ = file.write("id,name,area\nL1,Ohrid,358\nL2,Prespa,254\n")

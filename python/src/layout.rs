@@ -36,6 +36,7 @@ pub fn report<'py>(py: Python<'py>, report: &LayoutReport) -> PyResult<Bound<'py
     out.set_item("before", measures(py, &report.before)?)?;
     out.set_item("after", measures(py, &report.after)?)?;
     out.set_item("seconds", report.duration.as_secs_f64())?;
+    out.set_item("sample", report.sample)?;
     Ok(out)
 }
 

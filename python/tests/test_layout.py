@@ -7,6 +7,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mangrovedb as mg
@@ -56,6 +58,47 @@ def test_a_load_by_communities_puts_friends_together(tmp_path, friends):
     for ties in "preferential", "overlap":
         _, report = loaded(tmp_path / ties, friends, layout="community", ties=ties)
         assert report["layout"]["after"]["cost"] < 0.4 * worth["before"]["cost"]
+
+
+def planted(communities, size, shuffled):
+    """A graph of communities as columns, with numbers in their order or shuffled."""
+    rng, count = random.Random(8), communities * size
+    ids = list(range(count))
+    if shuffled:
+        rng.shuffle(ids)
+    ends = [(p, p // size * size + rng.randrange(size) if rng.random() < 0.9 else rng.randrange(count)) for p in range(count) for _ in range(10)]
+    rng.shuffle(ends)
+    people = pa.table({"id": list(range(count))})
+    return people, pa.table({"from": [ids[a] for a, _ in ends], "to": [ids[b] for _, b in ends]})
+
+
+@pytest.mark.parametrize("shuffled", [True, False])
+def test_a_load_says_whether_another_order_would_pay(tmp_path, shuffled):
+    people, knows = planted(220, 100, shuffled)
+    db = mg.open(tmp_path / "people")
+    report = db.load(nodes={"person": people}, edges={("person", "knows", "person"): knows}, compact=True)
+    assert db.stats()["layout"] is None
+    if not shuffled:
+        assert "layout" not in report
+        return
+    tried = report["layout"]
+    assert tried["name"] == "community" and 500 < tried["sample"] < 15_000
+    assert tried["after"]["blocks_per_list"] < 0.5 * tried["before"]["blocks_per_list"]
+    # The whole graph gains somewhat less.
+    whole = db.layouts()
+    gains = [after["blocks_per_list"] / before["blocks_per_list"] for before, after in ((tried["before"], tried["after"]), (whole["now"], whole["community"]))]
+    assert gains[0] < gains[1] < gains[0] + 0.3
+
+
+def test_the_command_says_whether_another_order_would_pay(tmp_path):
+    people, knows = planted(220, 100, True)
+    pq.write_table(people, tmp_path / "people.parquet")
+    pq.write_table(knows, tmp_path / "knows.parquet")
+    files = ["--nodes", f"person={tmp_path}/people.parquet", "--edges", f"person:knows:person={tmp_path}/knows.parquet"]
+    done = subprocess.run([COMMAND, "load", tmp_path / "db", *files, "--compact", "yes", "-q"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "another order would pay" in done.stderr and "with --layout community (tried on" in done.stderr
+    assert f"mangrove relayout {tmp_path}/db DEST" in done.stderr
 
 
 def test_a_database_that_is_written_anew_is_the_same(tmp_path):

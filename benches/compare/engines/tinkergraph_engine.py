@@ -7,6 +7,7 @@ class TinkerGraph(Java):
     artifact = "tinkerpop"
     languages = ("gremlin",)
     persistent = False
+    durable = False
     mix_operations = 20_000  # it parses them all before the clock runs
     note = "in memory only; warm; CPU of the querying thread alone, parsing left out, as in a Java program"
 

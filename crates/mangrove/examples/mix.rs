@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("a database, a file of streams and seconds, please".into());
     };
     let (database, seconds) = (Database::open(path)?, Duration::from_secs_f64(seconds.parse()?));
-    let streams: Vec<Vec<(String, String, Map<String, Json>)>> = serde_json::from_slice(&fs::read(streams)?)?;
+    let streams: Vec<Vec<Drawn>> = serde_json::from_slice(&fs::read(streams)?)?;
     let streams: Vec<Vec<Operation>> =
         streams.into_iter().map(|stream| stream.into_iter().map(Operation::new).collect()).collect();
     let begin = Barrier::new(streams.len());
@@ -41,6 +41,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", serde_json::json!({ "per_s": per_s, "refused": refused }));
     Ok(())
 }
+
+/// The name of an operation, an edge type, and parameters.
+type Drawn = (String, String, Map<String, Json>);
 
 /// Operations in a second, and how many were refused.
 fn client(database: &Database, stream: &[Operation], begin: &Barrier, seconds: Duration) -> (f64, u64) {
@@ -71,7 +74,7 @@ struct Operation {
 }
 
 impl Operation {
-    fn new((name, edge_type, mut with): (String, String, Map<String, Json>)) -> Self {
+    fn new((name, edge_type, mut with): Drawn) -> Self {
         let mut take = |key: &str| with.remove(key).map_or(Value::Null, |json| value(&json));
         let (user, other, time) = (take("x"), take("y"), take("ts"));
         let (low, high) = (take("lo").as_time(), take("hi").as_time());

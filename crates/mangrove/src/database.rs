@@ -19,7 +19,7 @@ use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
 use crate::ingestion::Ingestion;
 use crate::lake::{LakeBackend, is_description, lake_file, not_a_lake};
-use crate::layout::{LayoutOptions, LayoutReport, order_of_export, reorder};
+use crate::layout::{LayoutOptions, LayoutReport, order_of_export, reorder, tried};
 use crate::memory::Memory;
 use crate::open::{self, DatabaseState};
 use crate::paths::KeptPaths;
@@ -413,7 +413,7 @@ impl Database {
         let report = mangrove_ingest::load(bulk.graph(), options, progress)?;
         declare::after_load(bulk.graph(), options, &|| self.cancel.is_cancelled() || progress.cancelled())?;
         let ordered = match layout.layout {
-            Layout::None => None,
+            Layout::None => tried(bulk.graph(), progress)?,
             _ => Some(reorder(&mut *bulk, layout, progress)?),
         };
         progress.update(&compacting(&report));

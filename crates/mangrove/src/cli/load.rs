@@ -199,7 +199,7 @@ impl Load {
         match load(&database, &mut Bar::new(self.quiet)) {
             Ok((report, ordered)) => {
                 self.report(&report, started);
-                ordered.iter().for_each(|ordered| say(&worth(ordered)));
+                ordered.iter().for_each(|ordered| say(&self.about(ordered)));
                 Ok(())
             }
             Err(error) => {
@@ -212,6 +212,18 @@ impl Load {
                 Err(error.into())
             }
         }
+    }
+
+    /// What an order is worth, or would be.
+    fn about(&self, order: &LayoutReport) -> String {
+        let Some(vertices) = order.sample else { return worth(order) };
+        let (before, after) = (order.before.blocks_per_list(), order.after.blocks_per_list());
+        let (layout, db) = (order.layout.name(), self.db.display());
+        let vertices = counted(vertices as u64, "vertex", "vertices");
+        format!(
+            "another order would pay: the neighbours of a vertex are in {before:.1} blocks, and in {after:.1} with --layout {layout} (tried on \
+             {vertices}; the whole graph gains less). Load with it, or run `mangrove relayout {db} DEST`"
+        )
     }
 
     fn write(&self, path: &Path, options: &LoadOptions) -> Result<(), Failure> {

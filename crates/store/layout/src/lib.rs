@@ -16,6 +16,7 @@ mod community;
 mod greedy;
 mod labels;
 mod measure;
+mod sample;
 mod simple;
 mod weights;
 
@@ -23,6 +24,7 @@ use mangrove_analytics::{Adjacent, Result, Run};
 
 pub use labels::measure_order;
 pub use measure::{Measures, measure, places};
+pub use sample::Sample;
 pub use weights::Ties;
 
 /// How vertices are ordered.

@@ -11,6 +11,7 @@ import org.apache.tinkerpop.gremlin.language.grammar.VariableResolver;
 import org.apache.tinkerpop.gremlin.process.traversal.Path;
 import org.apache.tinkerpop.gremlin.process.traversal.Traversal;
 import org.apache.tinkerpop.gremlin.process.traversal.dsl.graph.GraphTraversalSource;
+import org.apache.tinkerpop.gremlin.structure.Element;
 import org.apache.tinkerpop.gremlin.structure.T;
 import org.apache.tinkerpop.gremlin.structure.Vertex;
 import org.apache.tinkerpop.gremlin.tinkergraph.structure.TinkerGraph;
@@ -58,7 +59,7 @@ final class TinkerGraphEngine implements Engine {
             return () -> {
                 List<Object> rows = new ArrayList<>();
                 traversal.clone().forEachRemaining(rows::add);
-                rows.replaceAll(row -> row instanceof Path path ? List.of(path.objects()) : row);
+                rows.replaceAll(row -> row instanceof Path path ? List.of(path.objects()) : row instanceof Element one ? one.id() : row);
                 return rows;
             };
         };
