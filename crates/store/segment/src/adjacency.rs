@@ -186,6 +186,13 @@ impl<'a> Lists<'a> {
         if let Places::From(first) = self.edges { Some(first) } else { None }
     }
 
+    /// The neighbour to which the edge at a place leads, if edge places are consecutive and this is one of them. O(1).
+    #[inline]
+    pub fn neighbor_of(&self, place: u64) -> Option<VertexId> {
+        let at = usize::try_from(place.checked_sub(self.first_place()?)?).ok()?;
+        (at < self.len()).then(|| self.neighbor(at))
+    }
+
     /// The position of the vertex whose list contains an edge.
     pub fn position_of(&self, at: usize) -> usize {
         // The last list that begins at or before the edge. An empty list begins where the next one does.

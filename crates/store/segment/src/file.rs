@@ -34,7 +34,7 @@ use crate::names::Names;
 
 const MAGIC: [u8; 8] = *b"MGRVSEG1";
 /// The format that this code writes. It also reads all earlier formats.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 /// Since this format, a file names its database and itself.
 const FORMAT_IDENTIFIED: u32 = 4;
 const ALIGN: usize = 64;

@@ -344,7 +344,16 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The edge of a slot, if there is one. The block must be one of ends.
+    /// The source of the edge of a slot, if the block has sources alone: the lists of outgoing edges have the targets then.
+    #[inline]
+    pub fn source(&self, slot: usize) -> Option<VertexId> {
+        match &self.body {
+            Body::Sealed(chunk, first) => chunk.source_at(first + self.rank(slot)?),
+            _ => None,
+        }
+    }
+
+    /// The edge of a slot, if there is one. The block must be one of ends, and not of sources alone.
     pub fn edge(&self, id: EdgeId, slot: usize) -> Result<Option<EdgeRef>> {
         let Some(rank) = self.rank(slot) else { return Ok(None) };
         match &self.body {

@@ -146,10 +146,11 @@ impl<'t> Reader<'t> {
     /// The edge of an id with its ends.
     pub fn edge(&self, id: EdgeId) -> Result<Option<EdgeRef>> {
         let (block, slot) = block_slot(place(id.0));
-        match self.block(Column::ends(id.label()), block)? {
-            Some(block) => block.edge(id, slot),
-            None => Ok(None),
+        let mut found = None;
+        if let Some(ends) = self.block(Column::ends(id.label()), block)? {
+            self.each_edge_in(id.label(), block, &ends, [slot], |edge| found = Some(edge))?;
         }
+        Ok(found)
     }
 
     pub fn external_id(&self, vertex: VertexId) -> Result<ExternalId> {

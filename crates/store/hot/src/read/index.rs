@@ -13,7 +13,7 @@ use mangrove_graph::{EdgeRef, ElementIds, ElementKind, ExternalId, LabelId, Pred
 use super::Reader;
 use crate::format::block::SLOTS;
 use crate::format::index::{self, IndexEntry, IndexRange};
-use crate::format::key::{Column, block_slot, edge_at, element_at, place, vertex_at};
+use crate::format::key::{Column, block_slot, element_at, place, vertex_at};
 use crate::system::fault::lmdb;
 
 /// How many entries of the table are counted at most.
@@ -115,10 +115,9 @@ impl<'t> Reader<'t> {
     fn edges_at(&self, label: LabelId, places: &[u64]) -> Result<Vec<EdgeRef>> {
         let mut edges = Vec::with_capacity(places.len());
         for same in places.chunk_by(|a, b| block_slot(*a).0 == block_slot(*b).0) {
-            let Some(ends) = self.block(Column::ends(label), block_slot(same[0]).0)? else { continue };
-            for place in same {
-                edges.extend(ends.edge(edge_at(label, *place), block_slot(*place).1)?);
-            }
+            let block = block_slot(same[0]).0;
+            let Some(ends) = self.block(Column::ends(label), block)? else { continue };
+            self.each_edge_in(label, block, &ends, same.iter().map(|place| block_slot(*place).1), |edge| edges.push(edge))?;
         }
         Ok(edges)
     }
@@ -233,7 +232,7 @@ impl<'t> Reader<'t> {
             false => segment.places_with(sought.of, &part.from, &part.to, &mut places)?,
         }
         let end = page.end(&places);
-        if part.is_exact && at + 1 == self.segments.list().len() && self.is_unchanged(column)? {
+        if part.is_exact && at + 1 == self.segments.list().len() && self.is_untouched(column)? {
             found.append(&mut places);
             return Ok(end);
         }
@@ -251,11 +250,6 @@ impl<'t> Reader<'t> {
             }
         }
         Ok(end)
-    }
-
-    /// Whether the tables decide no sealed cell of a column, and mark no element of its label as removed.
-    fn is_unchanged(&self, column: Column) -> Result<bool> {
-        Ok(self.is_clean(column)? && self.is_clean(Column::dead(column.kind, column.label))?)
     }
 
     /// The slots of a block that are alive, and whose cells nothing newer than the segment at `at` decides.

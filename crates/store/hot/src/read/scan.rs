@@ -9,7 +9,7 @@ use super::Reader;
 use crate::format::block::{Block, Body, SLOTS, slots};
 use crate::format::encode::ones;
 use crate::format::filter;
-use crate::format::key::{Column, KeyBytes, block_slot, edge_at, vertex_at};
+use crate::format::key::{Column, KeyBytes, block_slot, vertex_at};
 use crate::format::walk::Walk;
 use crate::segments::segment::BLOCKS;
 
@@ -30,10 +30,7 @@ impl<'t> Reader<'t> {
 
     pub fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
         self.scan(ElementKind::Edge, scan, cursor, limit, |label, block, found, ends| {
-            for slot in slots(found) {
-                out.extend(ends.edge(edge_at(label, block * SLOTS as u64 + slot as u64), slot)?);
-            }
-            Ok(())
+            self.each_edge_in(label, block, ends, slots(found), |edge| out.push(edge))
         })
     }
 

@@ -1,14 +1,18 @@
 //! Follows edges: the sealed ones, and those in the tables.
 
+use std::sync::Arc;
+
 use mangrove_graph::{Adjacency, Direction, EdgeRef, ElementKind, Hop, LabelId, Result, VertexId, Wants};
 use mangrove_segment::adjacency::Lists;
 
 use super::{ROWS_BETWEEN_CHECKS, Reader};
 use crate::format::adjacency::{self, AdjacencyBlock, EdgeEntry};
+use crate::format::block::{Block, SLOTS};
 use crate::format::key::{AdjacencyKey, Column, KeyBytes, edge_at, label_prefix, place, vertex_prefix};
 use crate::format::walk::{Pair, Walk};
 use crate::lmdb::table::Table;
-use crate::segments::segment::CHUNK;
+use crate::segments::segment::{CHUNK, Segment};
+use crate::system::fault::corrupt;
 
 /// If the id of the next vertex is at most this much greater, the walk steps over blocks rather than searching for them.
 const NEAR: u64 = 8;
@@ -291,6 +295,41 @@ impl<'t> Reader<'t> {
             entry.time = Some(self.time_of(label, entry.edge)?);
         }
         Ok(())
+    }
+
+    /// Calls `f` with the edges in some slots of a block of the column of ends.
+    pub fn each_edge_in(
+        &self,
+        label: LabelId,
+        block: u64,
+        ends: &Block<'t>,
+        slots: impl IntoIterator<Item = usize>,
+        mut f: impl FnMut(EdgeRef),
+    ) -> Result<()> {
+        // Edges with near places have near sources.
+        let mut lists: Option<(u64, &Lists<'t>)> = None;
+        for slot in slots {
+            let (place, missing) = (block * SLOTS as u64 + slot as u64, || corrupt("an edge that no list has"));
+            let id = edge_at(label, place);
+            let Some(source) = ends.source(slot) else {
+                ends.edge(id, slot)?.into_iter().for_each(&mut f);
+                continue;
+            };
+            let of_source = match lists.filter(|(chunk, _)| *chunk == source.0 / CHUNK) {
+                Some((_, known)) => known,
+                None => self.lists_of_segment(label, place, source)?.ok_or_else(missing)?,
+            };
+            lists = Some((source.0 / CHUNK, of_source));
+            f(EdgeRef { id, source, target: of_source.neighbor_of(place).ok_or_else(missing)? });
+        }
+        Ok(())
+    }
+
+    /// The outgoing lists of a vertex in the segment that has an edge at this place.
+    fn lists_of_segment(&self, label: LabelId, edge: u64, vertex: VertexId) -> Result<Option<&'t Lists<'t>>> {
+        let is_own = |segment: &&Arc<Segment>| segment.places(ElementKind::Edge, label).contains(&edge);
+        let Some(segment) = self.segments.list().iter().find(is_own) else { return Ok(None) };
+        segment.lists(true, vertex.label(), label, place(vertex.0) / CHUNK)
     }
 
     /// The living sealed edges of a sealed vertex, with their times if the label has times.

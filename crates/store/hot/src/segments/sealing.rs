@@ -63,10 +63,11 @@ impl Sealing {
         self.put(column_key(column, chunk), bytes, move |out| column::encode(out, &cells, encoding))
     }
 
-    /// A chunk of the column of the ends of edges.
-    pub fn ends(&mut self, column: Column, chunk: u64, edges: Vec<Option<EdgeRef>>) -> Result<()> {
+    /// A chunk of the column of the ends of edges; of their sources, if the outgoing lists of this segment have the targets.
+    pub fn ends(&mut self, column: Column, chunk: u64, edges: Vec<Option<EdgeRef>>, are_listed: bool) -> Result<()> {
         let bytes = size_of_val(&edges[..]);
-        self.put(column_key(column, chunk), bytes, move |out| column::encode_ends(out, &edges))
+        let encode = if are_listed { column::encode_sources } else { column::encode_ends };
+        self.put(column_key(column, chunk), bytes, move |out| encode(out, &edges))
     }
 
     /// Notes which cells of a chunk replace those of older segments: blocks in order, each with the slots of such cells, of

@@ -7,12 +7,12 @@ mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use heed::RoRange;
 use heed::types::Bytes;
-use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, Encoding, GraphError, LabelId, Result, VertexId};
+use mangrove_graph::{Cell, EdgeRef, ElementKind, Encoding, GraphError, LabelId, Result, VertexId};
 use mangrove_segment::adjacency::{self, Lists};
 use mangrove_segment::column::POSITIONS;
 use mangrove_segment::keys::KeysOfChunks;
@@ -61,6 +61,25 @@ struct Joined<'t> {
     runs: Vec<usize>,
 }
 
+/// The outgoing lists of the new segment whose edge places are consecutive: labels of the vertices and of the edges, and the chunk of
+/// vertices. They tell where the edges at these places lead.
+#[derive(Default)]
+struct Listed(BTreeMap<(LabelId, LabelId, u64), Range<u64>>);
+
+impl Listed {
+    fn add(&mut self, lists: (LabelId, LabelId, u64), edges: &[adjacency::Entry]) {
+        let first = edges.first().map_or(0, |entry| entry.edge);
+        if edges.iter().zip(first..).all(|(entry, place)| entry.edge == place) {
+            self.0.insert(lists, first..first + edges.len() as u64);
+        }
+    }
+
+    fn has(&self, edge: &EdgeRef) -> bool {
+        let lists = (edge.source.label(), edge.id.label(), place(edge.source.0) / CHUNK);
+        self.0.get(&lists).is_some_and(|places| places.contains(&place(edge.id.0)))
+    }
+}
+
 /// How many vertices are joined between two looks whether to go on.
 const POSITIONS_A_LOOK: usize = 4096;
 
@@ -71,12 +90,20 @@ impl<'t> Layers<'t> {
     /// # Errors
     /// [`GraphError::Cancelled`], and those of reading and writing.
     pub fn write(&self, mut sealing: Sealing) -> Result<()> {
+        let mut listed = Listed::default();
+        for outgoing in [true, false] {
+            for vertices in labels(&self.reader, ElementKind::Vertex) {
+                for chunk in self.list_chunks(outgoing, vertices)? {
+                    self.lists(&mut sealing, outgoing, vertices, chunk, &mut listed)?;
+                }
+            }
+        }
         for kind in KINDS {
             let mut named = 0;
             for label in labels(&self.reader, kind) {
                 let mut keys = is_wide(self.reader.schema, kind, label).then(KeysOfChunks::default);
                 for column in columns(&self.reader, kind, label) {
-                    let cells = self.column(&mut sealing, column, &mut keys)?;
+                    let cells = self.column(&mut sealing, column, &mut keys, &listed)?;
                     named += if column == Column::external(kind, label) { cells } else { 0 };
                 }
                 for (chunk, keys) in keys.into_iter().flatten() {
@@ -87,13 +114,6 @@ impl<'t> Layers<'t> {
         }
         for index in &self.reader.schema.indexes {
             self.index(&mut sealing, index.of)?;
-        }
-        for outgoing in [true, false] {
-            for vertices in labels(&self.reader, ElementKind::Vertex) {
-                for chunk in self.list_chunks(outgoing, vertices)? {
-                    self.lists(&mut sealing, outgoing, vertices, chunk)?;
-                }
-            }
         }
         sealing.finish()
     }
@@ -184,14 +204,21 @@ impl<'t> Layers<'t> {
 
     /// Seals a column, and lists its key if the label has lists of keys. Returns how many cells the column has, not counting
     /// ends of edges.
-    fn column(&self, sealing: &mut Sealing, column: Column, keys: &mut Option<KeysOfChunks>) -> Result<u64> {
+    fn column(
+        &self,
+        sealing: &mut Sealing,
+        column: Column,
+        keys: &mut Option<KeysOfChunks>,
+        listed: &Listed,
+    ) -> Result<u64> {
         let mut total = 0;
         for chunk in self.column_chunks(column)? {
             self.check()?;
             if column.kind == ElementKind::Edge && column == Column::ends(column.label) {
                 let edges = self.ends(sealing, column, chunk)?;
                 if edges.iter().any(Option::is_some) {
-                    sealing.ends(column, chunk, edges)?;
+                    let are_listed = edges.iter().flatten().all(|edge| listed.has(edge));
+                    sealing.ends(column, chunk, edges, are_listed)?;
                 }
                 continue;
             }
@@ -270,10 +297,9 @@ impl<'t> Layers<'t> {
     fn ends(&self, sealing: &mut Sealing, column: Column, chunk: u64) -> Result<Vec<Option<EdgeRef>>> {
         let mut all = vec![None; self.positions(column.kind, column.label, chunk)];
         self.each_block(sealing, column, chunk, |first, cells| {
-            slots(cells.present).try_for_each(|slot| {
-                all[first + slot] = cells.edge(EdgeId(0), slot)?;
-                Ok(())
-            })
+            let block = chunk * BLOCKS + (first / SLOTS) as u64;
+            let keep = |edge: EdgeRef| all[(place(edge.id.0) % CHUNK) as usize] = Some(edge);
+            self.reader.each_edge_in(column.label, block, cells, slots(cells.present), keep)
         })?;
         Ok(all)
     }
@@ -298,7 +324,14 @@ impl<'t> Layers<'t> {
     /// Seals the edges of one direction of the vertices of a chunk, with 16 to 32 bytes of memory for each edge. If the
     /// tables are a layer, it holds the edges of all labels at once, because the tables have edges by vertex. Otherwise it
     /// holds one label at a time.
-    fn lists(&self, sealing: &mut Sealing, outgoing: bool, vertices: LabelId, chunk: u64) -> Result<()> {
+    fn lists(
+        &self,
+        sealing: &mut Sealing,
+        outgoing: bool,
+        vertices: LabelId,
+        chunk: u64,
+        listed: &mut Listed,
+    ) -> Result<()> {
         let mut all = BTreeMap::new();
         for edges in labels(&self.reader, ElementKind::Edge) {
             let mut sealed = Vec::new();
@@ -310,9 +343,10 @@ impl<'t> Layers<'t> {
             }
         }
         if self.tables {
-            return self.join_all(sealing, outgoing, vertices, chunk, all);
+            return self.join_all(sealing, outgoing, vertices, chunk, all, listed);
         }
-        all.into_iter().try_for_each(|one| self.join_all(sealing, outgoing, vertices, chunk, BTreeMap::from([one])))
+        let mut join = |one| self.join_all(sealing, outgoing, vertices, chunk, BTreeMap::from([one]), listed);
+        all.into_iter().try_for_each(&mut join)
     }
 
     fn join_all(
@@ -322,6 +356,7 @@ impl<'t> Layers<'t> {
         vertices: LabelId,
         chunk: u64,
         mut joined: BTreeMap<LabelId, Joined<'t>>,
+        listed: &mut Listed,
     ) -> Result<()> {
         joined.values_mut().for_each(|joined| joined.edges.reserve(joined.sealed.iter().map(|lists| lists.len()).sum()));
         let positions = self.positions(ElementKind::Vertex, vertices, chunk);
@@ -342,6 +377,9 @@ impl<'t> Layers<'t> {
         for (edges, mut joined) in joined {
             if !joined.edges.is_empty() {
                 joined.ends.resize(positions, joined.edges.len() as u32);
+                if outgoing {
+                    listed.add((vertices, edges, chunk), &joined.edges);
+                }
                 sealing.lists(outgoing, vertices, edges, chunk, joined.ends, joined.edges)?;
             }
         }

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, LabelId, Result, Value};
+use mangrove_graph::{Cell, EdgeRef, ElementKind, LabelId, Result, Value};
 
 use super::HotTransaction;
 use crate::format::block::{Block, SLOTS, far_key, slots};
 use crate::format::encode::{self, Kept, Rows};
-use crate::format::key::{Column, block_slot};
+use crate::format::key::{Column, block_slot, place};
 use crate::lmdb::table::Table;
 use crate::system::fault::lmdb;
 
@@ -142,9 +142,8 @@ impl HotTransaction {
     fn ends_of(&self, label: LabelId, block: u64) -> Result<[Option<EdgeRef>; SLOTS]> {
         let mut ends = [None; SLOTS];
         if let Some(old) = self.reader().block(Column::ends(label), block)? {
-            for (slot, edge) in ends.iter_mut().enumerate() {
-                *edge = old.edge(EdgeId(0), slot)?;
-            }
+            let keep = |edge: EdgeRef| ends[block_slot(place(edge.id.0)).1] = Some(edge);
+            self.reader().each_edge_in(label, block, &old, 0..SLOTS, keep)?;
         }
         Ok(ends)
     }

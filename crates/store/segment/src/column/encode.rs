@@ -7,8 +7,8 @@ use hashbrown::HashMap;
 use mangrove_graph::{Cell, DateTime, Duration, EdgeRef, Encoding, Value, ValueType};
 
 use super::{
-    BITS, BYTES, CELLS, DICTIONARY, ENDS, EXPONENT_MAX, INTS, PLAIN, POSITIONS, POWERS, SCALED, SEARCHABLE, SYMBOLS,
-    is_count, unscaled,
+    BITS, BYTES, CELLS, DICTIONARY, ENDS, EXPONENT_MAX, INTS, PLAIN, POSITIONS, POWERS, SCALED, SEARCHABLE, SOURCES,
+    SYMBOLS, is_count, unscaled,
 };
 use crate::symbols::{self, Symbols};
 use crate::{bits, heap, ints, text, value};
@@ -51,14 +51,26 @@ pub fn encode(out: &mut Vec<u8>, cells: &[Cell], encoding: Encoding) {
 /// # Panics
 /// If there are more than [`POSITIONS`].
 pub fn encode_ends(out: &mut Vec<u8>, edges: &[Option<EdgeRef>]) {
+    sources(out, ENDS, edges);
+    ints::encode(out, &edges.iter().flatten().map(|edge| edge.target.0 as i64).collect::<Vec<_>>());
+}
+
+/// The same without the targets, which the lists of outgoing edges must have: in lists whose places are consecutive.
+///
+/// # Panics
+/// If there are more than [`POSITIONS`].
+pub fn encode_sources(out: &mut Vec<u8>, edges: &[Option<EdgeRef>]) {
+    sources(out, SOURCES, edges);
+}
+
+fn sources(out: &mut Vec<u8>, form: u8, edges: &[Option<EdgeRef>]) {
     assert!(edges.len() <= POSITIONS);
     let there: Vec<&EdgeRef> = edges.iter().flatten().collect();
-    header(out, &Content { form: ENDS, ..Content::default() }, edges.len(), there.len());
+    header(out, &Content { form, ..Content::default() }, edges.len(), there.len());
     if there.len() < edges.len() {
         bits::encode(out, &edges.iter().map(Option::is_some).collect::<Vec<_>>());
     }
     ints::encode(out, &there.iter().map(|edge| edge.source.0 as i64).collect::<Vec<_>>());
-    ints::encode(out, &there.iter().map(|edge| edge.target.0 as i64).collect::<Vec<_>>());
 }
 
 /// The encoded content of a chunk.

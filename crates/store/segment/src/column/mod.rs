@@ -17,6 +17,7 @@
 //! | 8 ends | | sources, then targets, each a sequence of integers |
 //! | 9 symbols | string, bytes | a table of symbols, and a heap of strings encoded with it |
 //! | 10 searchable | string | a compressed suffix array, as `text` describes |
+//! | 11 sources | | sources, a sequence of integers; the lists of outgoing edges have the targets |
 //!
 //! A heap is a sequence of integers, which say where each string begins, and the bytes. The sequence has one integer more than
 //! there are strings. The writer picks the form that takes the fewest bytes. A dictionary must save a tenth, because reading it
@@ -40,7 +41,7 @@ use crate::text::{self, Mode, Text};
 use crate::value;
 
 pub use across::cells_across;
-pub use encode::{encode, encode_ends};
+pub use encode::{encode, encode_ends, encode_sources};
 
 /// Places that a chunk covers at most.
 pub const POSITIONS: usize = 1 << 16;
@@ -58,6 +59,7 @@ const DICTIONARY: u8 = 7;
 const ENDS: u8 = 8;
 const SYMBOLS: u8 = 9;
 const SEARCHABLE: u8 = 10;
+const SOURCES: u8 = 11;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk<'a> {
@@ -85,7 +87,8 @@ enum Body<'a> {
     /// A text, and the number of its strings.
     Searchable(&'a [u8], usize),
     Cells(Heap<'a>),
-    Ends(Ints<'a>, Ints<'a>),
+    /// Sources and targets of edges. Without targets, the lists of outgoing edges have these.
+    Ends(Ints<'a>, Option<Ints<'a>>),
 }
 
 impl<'a> Chunk<'a> {
@@ -116,7 +119,7 @@ impl<'a> Chunk<'a> {
                 return Err(corrupt("a dictionary in a dictionary"));
             }
             let distinct = Self::parse(content)?;
-            if codes.len() != cells || distinct.present.is_some() {
+            if codes.len() != cells || distinct.present.is_some() || distinct.is_of_ends() {
                 return Err(missing());
             }
             return Ok(Self { positions, cells, present, address, codes: Some(codes), ..distinct });
@@ -164,6 +167,7 @@ impl<'a> Chunk<'a> {
             Body::Symbols(..) => "symbols",
             Body::Searchable(..) => "searchable",
             Body::Cells(_) => "cells",
+            Body::Ends(_, None) => "sources",
             Body::Ends(..) => "ends",
         }
     }
@@ -387,8 +391,17 @@ impl<'a> Chunk<'a> {
     /// The edge at a rank, with its source and target.
     #[inline]
     pub fn edge_at(&self, id: EdgeId, rank: usize) -> Result<EdgeRef> {
-        let Body::Ends(sources, targets) = self.body else { return Err(corrupt("cells are no ends of edges")) };
+        let Body::Ends(sources, Some(targets)) = self.body else { return Err(corrupt("cells are no ends of edges")) };
         Ok(EdgeRef { id, source: VertexId(sources.get(rank) as u64), target: VertexId(targets.get(rank) as u64) })
+    }
+
+    /// The source of the edge at a rank, if the chunk holds sources alone.
+    #[inline]
+    pub fn source_at(&self, rank: usize) -> Option<VertexId> {
+        match self.body {
+            Body::Ends(sources, None) => Some(VertexId(sources.get(rank) as u64)),
+            _ => None,
+        }
     }
 
     /// Whether the chunk holds the ends of edges instead of cells.
@@ -416,8 +429,9 @@ impl<'a> Body<'a> {
             (CELLS, None) => Body::Cells(Heap::split(data)?),
             (ENDS, None) => {
                 let (sources, rest) = Ints::split(data)?;
-                Body::Ends(sources, Ints::split(rest)?.0)
+                Body::Ends(sources, Some(Ints::split(rest)?.0))
             }
+            (SOURCES, None) => Body::Ends(Ints::split(data)?.0, None),
             _ => return Err(corrupt("a column chunk of an unknown form")),
         })
     }
@@ -441,7 +455,9 @@ impl<'a> Body<'a> {
             Body::Bools(bits) => bits.len(),
             Body::Bytes(heap) | Body::Symbols(_, heap) | Body::Cells(heap) => heap.len(),
             Body::Searchable(_, len) => *len,
-            Body::Ends(sources, targets) => return (sources.len() == targets.len()).then_some(sources.len()),
+            Body::Ends(sources, targets) => {
+                return targets.is_none_or(|targets| targets.len() == sources.len()).then_some(sources.len());
+            }
         })
     }
 }

@@ -110,6 +110,15 @@ proptest! {
         let chunk = Chunk::parse(&bytes).unwrap();
         for (position, edge) in edges.iter().enumerate() {
             prop_assert_eq!(&chunk.edge(EdgeId(9), position).unwrap(), edge);
+            prop_assert_eq!(chunk.source_at(0), None);
+        }
+        let mut bytes = Vec::new();
+        encode_sources(&mut bytes, &edges);
+        let chunk = Chunk::parse(&bytes).unwrap();
+        for (position, edge) in edges.iter().enumerate() {
+            let source = chunk.rank(position).and_then(|rank| chunk.source_at(rank));
+            prop_assert_eq!(source, edge.map(|edge| edge.source));
+            prop_assert_eq!(chunk.edge(EdgeId(9), position).is_err(), edge.is_some());
         }
     }
 
@@ -128,7 +137,7 @@ proptest! {
         if let Ok(chunk) = Chunk::parse(&bytes) {
             for position in 0..chunk.positions().min(400) {
                 let _ = chunk.cell(position);
-                let _ = chunk.edge(EdgeId(0), position);
+                let _ = (chunk.edge(EdgeId(0), position), chunk.rank(position).map(|rank| chunk.source_at(rank)));
             }
         }
     }
