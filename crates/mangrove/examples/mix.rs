@@ -28,25 +28,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     let streams: Vec<Vec<Operation>> =
         streams.into_iter().map(|stream| stream.into_iter().map(Operation::new).collect()).collect();
     let begin = Barrier::new(streams.len());
-    let (mut per_s, mut refused) = (0.0, 0);
+    let (mut done, mut refused, mut took) = (0, 0, Duration::ZERO);
     thread::scope(|scope| {
         let clients: Vec<_> =
             streams.iter().map(|stream| scope.spawn(|| client(&database, stream, &begin, seconds))).collect();
         for client in clients {
-            let (rate, failed) = client.join().expect("a client that ends");
-            per_s += rate;
-            refused += failed;
+            let (more, failed, lasted) = client.join().expect("a client that ends");
+            (done, refused, took) = (done + more, refused + failed, took.max(lasted));
         }
     });
-    println!("{}", serde_json::json!({ "per_s": per_s, "refused": refused }));
+    println!("{}", serde_json::json!({ "per_s": f64::from(done) / took.as_secs_f64(), "refused": refused }));
     Ok(())
 }
 
 /// The name of an operation, an edge type, and parameters.
 type Drawn = (String, String, Map<String, Json>);
 
-/// Operations in a second, and how many were refused.
-fn client(database: &Database, stream: &[Operation], begin: &Barrier, seconds: Duration) -> (f64, u64) {
+/// How many operations were done, how many were refused, and how long that took.
+fn client(database: &Database, stream: &[Operation], begin: &Barrier, seconds: Duration) -> (u32, u32, Duration) {
     begin.wait();
     let (start, mut done, mut refused) = (Instant::now(), 0, 0);
     for operation in stream {
@@ -58,7 +57,7 @@ fn client(database: &Database, stream: &[Operation], begin: &Barrier, seconds: D
             break;
         }
     }
-    (f64::from(done) / start.elapsed().as_secs_f64(), refused)
+    (done, refused, start.elapsed())
 }
 
 struct Operation {

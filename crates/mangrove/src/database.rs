@@ -413,7 +413,7 @@ impl Database {
         let report = mangrove_ingest::load(bulk.graph(), options, progress)?;
         declare::after_load(bulk.graph(), options, &|| self.cancel.is_cancelled() || progress.cancelled())?;
         let ordered = match layout.layout {
-            Layout::None => tried(bulk.graph(), progress)?,
+            Layout::None => tried(bulk.graph(), layout, progress)?,
             _ => Some(reorder(&mut *bulk, layout, progress)?),
         };
         progress.update(&compacting(&report));

@@ -121,27 +121,52 @@ fn ordered(view: &dyn GraphView, options: &LayoutOptions, progress: &mut dyn Pro
 
 /// The smallest graph whose order is tried, in entries of lists: two for each edge.
 const TRIED_FROM: u64 = 400_000;
-/// A sample has this part of all entries, within bounds.
+/// A sample has a twentieth of all entries, within bounds.
 const SAMPLE: u64 = 20;
 const SAMPLE_MIN: u64 = 50_000;
 const SAMPLE_MAX: u64 = 400_000;
-/// An order pays if lists of the sample are in so much fewer blocks. Those of the whole graph are then in 0.83 times as many at most, on
+/// An order pays if lists of the sample are in at most so many times as many blocks. Those of the whole graph are then in 0.83 times as many at most, on
 /// all graphs of docs/layout.md.
 const PAYS: f64 = 0.6;
 
-/// Tries on a sample what the order by communities would be worth. `None` if that is not much, or the graph is too small to tell.
-pub fn tried(view: &dyn GraphView, progress: &mut dyn Progress) -> Result<Option<LayoutReport>, LoadError> {
+/// Tries on a sample what the order by communities would be worth. `None` if that is not much, or the graph is too small to tell. A load
+/// does not fail because this does, unless it is to stop.
+pub fn tried(
+    view: &dyn GraphView,
+    options: &LayoutOptions,
+    progress: &mut dyn Progress,
+) -> Result<Option<LayoutReport>, LoadError> {
+    let found = try_on_sample(view, options, progress).map_err(LoadError::from);
+    match found {
+        Err(LoadError::Load(mangrove_ingest::LoadError::Cancelled)) => found,
+        Err(error) => {
+            tracing::warn!(%error, "no other order was tried");
+            Ok(None)
+        }
+        found => found,
+    }
+}
+
+fn try_on_sample(
+    view: &dyn GraphView,
+    options: &LayoutOptions,
+    progress: &mut dyn Progress,
+) -> Result<Option<LayoutReport>, AnalyticsError> {
     let entries = 2 * view.statistics()?.edges.iter().sum::<u64>();
     if entries < TRIED_FROM {
         return Ok(None);
     }
     let (started, layout) = (Instant::now(), Layout::Community);
-    let sample = Sample::draw(view, (entries / SAMPLE).clamp(SAMPLE_MIN, SAMPLE_MAX), 1)?;
     let mut show = Shown::new(progress);
     let limits = show.limits.clone();
+    let of = (entries / SAMPLE).clamp(SAMPLE_MIN, SAMPLE_MAX);
+    let sample = Sample::draw(view, of, 1, &mut |done| {
+        show.show(Stage { name: "reading a sample", done, of });
+        Ok(limits.check()?)
+    })?;
     let find = |links, run: &Run| order(links, layout, Ties::Uniform, run);
     let compare = |run: &Run| sample.compare(|links| find(links, run), RECORD_BYTES, run);
-    let (before, after) = watched(threads(0), &limits, &mut |stage| show.show(stage), compare)?;
+    let (before, after) = watched(threads(options.threads), &limits, &mut |stage| show.show(stage), compare)?;
     let found = LayoutReport { layout, before, after, duration: started.elapsed(), sample: Some(sample.vertices()) };
     let pays = after.blocks_per_list() < PAYS * before.blocks_per_list() && after.bits < before.bits;
     tracing::info!(pays, before = before.blocks_per_list(), after = after.blocks_per_list(), "tried an order on a sample");

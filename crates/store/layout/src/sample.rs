@@ -1,7 +1,8 @@
 //! Whether an order would pay, found on a part of a graph.
 //!
 //! The part is a ball around each of a few vertices that are drawn by chance: their neighbours, the neighbours of these, and so on
-//! (snowball sampling). Communities stay whole in it, which they would not if vertices or edges were drawn one by one.
+//! (snowball sampling). Communities stay whole in it, which they would not if vertices or edges were drawn one by one. Vertices with very many
+//! neighbours stay at the rim.
 
 use std::collections::VecDeque;
 
@@ -15,7 +16,9 @@ use crate::measure::{Measures, measure, places};
 /// Balls in a sample.
 const BALLS: u64 = 4;
 /// Vertices whose neighbours are read at a time.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 16;
+/// A vertex with more than this part of all entries is not read.
+const HUB: u64 = 32;
 /// A vertex with a place that is drawn may be gone.
 const TRIES: usize = 64;
 
@@ -28,18 +31,18 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Reads a sample with about this many entries of lists. O(entries).
+    /// Reads a sample with about this many entries of lists. O(entries). Calls `go_on` now and then.
     ///
     /// # Errors
-    /// Those of reading.
-    pub fn draw(view: &dyn GraphView, entries: u64, seed: u64) -> Result<Self> {
+    /// Those of reading, and of `go_on`.
+    pub fn draw(view: &dyn GraphView, entries: u64, seed: u64, go_on: &mut dyn FnMut(u64) -> Result<()>) -> Result<Self> {
         let mut drawn = Drawn { view, lists: Vec::new(), known: HashMap::new(), waiting: VecDeque::new(), entries: 0 };
         let (counts, mut random) = (view.statistics()?.vertices.clone(), Random::new(seed));
         for ball in 1..=BALLS {
             let Some(center) = drawn.center(&counts, &mut random)? else { break };
             drawn.waiting.clear();
             drawn.reach(center);
-            drawn.grow(entries * ball / BALLS)?;
+            drawn.grow(entries * ball / BALLS, entries / HUB, go_on)?;
         }
         Ok(drawn.sample())
     }
@@ -113,12 +116,18 @@ impl Drawn<'_> {
         number
     }
 
-    /// Reads the neighbours of those that wait, until there are so many entries.
-    fn grow(&mut self, entries: u64) -> Result<()> {
+    /// Reads the neighbours of those that wait and have at most `hub` of them, until there are so many entries.
+    fn grow(&mut self, entries: u64, hub: u64, go_on: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
         let hop = Hop::along(Direction::Both, None, Wants { rows: true, neighbors: true, edges: false });
         while self.entries < entries && !self.waiting.is_empty() {
-            let some: Vec<u32> = self.waiting.drain(..self.waiting.len().min(AT_ONCE)).collect();
-            let vertices: Vec<VertexId> = some.iter().map(|number| self.lists[*number as usize].0).collect();
+            go_on(self.entries)?;
+            let mut some: Vec<u32> = self.waiting.drain(..self.waiting.len().min(AT_ONCE)).collect();
+            let of = |some: &[u32]| some.iter().map(|number| self.lists[*number as usize].0).collect::<Vec<VertexId>>();
+            let mut degrees = Vec::with_capacity(some.len());
+            self.view.degrees(&of(&some), &hop, &mut degrees)?;
+            let mut degrees = degrees.into_iter();
+            some.retain(|_| degrees.next().is_some_and(|degree| degree <= hub));
+            let vertices = of(&some);
             let mut found = Adjacency::default();
             self.view.neighbors(&vertices, &hop, &mut found)?;
             let mut lists = vec![Vec::new(); some.len()];

@@ -2,8 +2,8 @@
 //! since. The filter answers that with one look into memory instead of a search in LMDB's tree.
 //!
 //! A reader makes the filter once that pays: when so many searches were in vain that reading all keys costs no more. From then on, each
-//! commit of this process adds its keys. A filter covers the commits from the one it was made from up to the last one that is known to
-//! have added its own. So after a commit of another process readers search again, until a new filter pays.
+//! commit of this process adds its keys. A filter covers the commits from the one it was made from up to the last one whose keys were
+//! added. So after a commit of another process readers search again, until a new filter pays.
 //!
 //! Bloom: Space/Time Trade-offs in Hash Coding with Allowable Errors, CACM 13(7), 1970. The bits of a key lie in one word (Putze,
 //! Sanders and Singler: Cache-, Hash- and Space-Efficient Bloom Filters, WEA 2007, section 3).
@@ -22,8 +22,9 @@ use crate::system::lock::locked;
 const BITS_A_KEY: usize = 16;
 /// A filter takes at most 8 MB.
 const KEYS_MAX: usize = 1 << 22;
-/// Reading a key in order costs this part of a search.
+/// So many keys are read in order in the time of one search.
 const KEYS_A_SEARCH: usize = 4;
+const KEYS_BETWEEN_CHECKS: usize = 4096;
 /// Fewer searches in vain are no reason to count the keys.
 const SEARCHES_MIN: usize = 32;
 
@@ -43,13 +44,17 @@ pub struct Blooms {
 }
 
 impl Bloom {
-    fn of(tables: &Tables, txn: &RoTxn<'_, AnyTls>, keys: usize) -> Result<Self> {
+    /// The filter of all keys. Calls `check` now and then.
+    fn of(tables: &Tables, txn: &RoTxn<'_, AnyTls>, keys: usize, check: &dyn Fn() -> Result<()>) -> Result<Self> {
         let words = (keys * BITS_A_KEY).next_power_of_two().max(1 << 12) / 64;
         let words = (0..words).map(|_| AtomicU64::new(0)).collect();
         let bloom = Self { words, from: txn.id(), upto: AtomicUsize::new(txn.id()) };
         for table in tables.watched() {
             let mut last = None;
-            for entry in table.iter(txn).map_err(lmdb)? {
+            for (row, entry) in table.iter(txn).map_err(lmdb)?.enumerate() {
+                if row % KEYS_BETWEEN_CHECKS == 0 {
+                    check()?;
+                }
                 let hash = table.hash_of(entry.map_err(lmdb)?.0);
                 if last.replace(hash) != Some(hash) {
                     bloom.add(hash);
@@ -88,22 +93,31 @@ impl Blooms {
         locked(&self.last).clone().filter(|bloom| bloom.is_right_for(commit))
     }
 
-    /// Takes note of a search in vain. Makes a filter if that pays now.
-    pub fn searched_in_vain(&self, tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Arc<Bloom>>> {
+    /// Takes note of a search in vain. Makes a filter if that pays now and there is none. Calls `check` now and then.
+    pub fn searched_in_vain(
+        &self,
+        tables: &Tables,
+        txn: &RoTxn<'_, AnyTls>,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<Option<Arc<Bloom>>> {
         let searches = self.in_vain.fetch_add(1, Ordering::Relaxed) + 1;
         if searches < SEARCHES_MIN || !searches.is_power_of_two() {
             return Ok(None);
         }
         let mut keys = 0;
+        if let Some(known) = self.of(txn.id()).filter(|_| searches == SEARCHES_MIN) {
+            return Ok(Some(known)); // another reader has made it since this snapshot was taken
+        }
         for table in tables.watched() {
             keys += table.len(txn).map_err(lmdb)? as usize;
         }
         if keys > KEYS_MAX || keys > searches * KEYS_A_SEARCH {
             return Ok(None);
         }
-        let made = Arc::new(Bloom::of(tables, txn, keys)?);
+        let made = Arc::new(Bloom::of(tables, txn, keys, check)?);
         let mut last = locked(&self.last);
-        if last.as_ref().is_none_or(|last| last.from <= made.from) {
+        // A late reader must not replace the filter of newer commits.
+        if last.as_ref().is_none_or(|last| last.upto.load(Ordering::Acquire) <= made.from) {
             *last = Some(made.clone());
         }
         self.in_vain.store(0, Ordering::Relaxed);
@@ -117,7 +131,10 @@ impl Blooms {
             (Some(bloom), Some(hashes)) => {
                 hashes.iter().for_each(|hash| bloom.add(*hash));
                 // The release shows the bits to whoever sees that the filter is right for this commit.
-                let _ = bloom.upto.compare_exchange(commit - 1, commit, Ordering::Release, Ordering::Relaxed);
+                let upto = bloom.upto.compare_exchange(commit - 1, commit, Ordering::Release, Ordering::Relaxed);
+                if upto.is_err_and(|upto| upto < commit) {
+                    *last = None; // nobody knows the keys of the commits between
+                }
             }
             _ => *last = None,
         }
@@ -158,8 +175,9 @@ mod tests {
         assert!(blooms.of(6).is_some_and(|bloom| bloom.may_have(key)));
         // Another process made commit 7, so nobody knows its keys.
         blooms.committed(8, Some(&[]));
-        assert_eq!(is_right(&[6, 7, 8]), [true, false, false]);
-        blooms.committed(9, None);
-        assert_eq!(is_right(&[5, 6, 9]), [false; 3]);
+        assert_eq!(is_right(&[6, 7, 8]), [false; 3]);
+        let blooms = Blooms { last: Mutex::new(Some(Arc::new(bloom(5, 100)))), ..Blooms::default() };
+        blooms.committed(6, None);
+        assert_eq!([5, 6].map(|commit| blooms.of(commit).is_some()), [false; 2]);
     }
 }

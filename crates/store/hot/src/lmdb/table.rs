@@ -59,8 +59,8 @@ impl Tables {
     }
 }
 
-/// The tables that [`bloom`](super::bloom) knows the keys of, and how many bytes of these count: all, or those that name a vertex and an
-/// edge label.
+/// The tables whose keys a [`bloom`](super::bloom) knows, and how many bytes of a key count at most: all, or those that name a vertex and
+/// an edge label.
 const WATCHED: [Option<usize>; NAMES.len()] =
     [None, None, Some(usize::MAX), None, Some(10), Some(10), Some(usize::MAX), None];
 
@@ -279,12 +279,12 @@ pub struct Changes {
     puts: u64,
     /// What stands for the new keys of the tables that a Bloom filter knows; `None` if they are too many.
     pub keys: Option<Vec<u64>>,
-    /// The number of the commit; `None` if there was nothing to commit.
+    /// The number of the commit; `None` if it may have been an empty one, which gets none.
     pub commit: Option<usize>,
 }
 
 /// The most new keys that a transaction remembers.
-const KEYS_MAX: usize = 1 << 16;
+const NEW_KEYS_MAX: usize = 1 << 16;
 
 /// The most entries and the most bytes of large values that a light transaction has put.
 const LIGHT_PUTS_MAX: u64 = 4096;
@@ -300,6 +300,8 @@ pub struct Writing<'e> {
     /// How many entries were put.
     puts: u64,
     keys: Option<Vec<u64>>,
+    /// Whether the commit surely writes something.
+    is_touched: bool,
 }
 
 impl<'e> Deref for Writing<'e> {
@@ -313,18 +315,34 @@ impl<'e> Deref for Writing<'e> {
 impl<'e> Writing<'e> {
     pub fn new(txn: RwTxn<'e>, tables: &Tables) -> Result<Self> {
         let sums = Sums::load(tables, &txn)?.ok_or_else(|| corrupt("the sums of its tables are missing"))?;
-        Ok(Self { txn, sums: Some(sums), first: Some(sums), large: Large::default(), puts: 0, keys: Some(Vec::new()) })
+        Ok(Self {
+            txn,
+            sums: Some(sums),
+            first: Some(sums),
+            large: Large::default(),
+            puts: 0,
+            keys: Some(Vec::new()),
+            is_touched: false,
+        })
     }
 
     /// Writes to tables without sums, which nobody will open again.
     pub fn without_sums(txn: RwTxn<'e>) -> Self {
-        Self { txn, sums: None, first: None, large: Large::default(), puts: 0, keys: None }
+        Self { txn, sums: None, first: None, large: Large::default(), puts: 0, keys: None, is_touched: false }
     }
 
     /// Writes to tables that have no sums yet, and gives them some. O(size of the tables).
     pub fn with_first_sums(txn: RwTxn<'e>, tables: &Tables) -> Result<Self> {
         let sums = Sums::count(tables, &txn).map_err(lmdb)?;
-        Ok(Self { txn, sums: Some(sums), first: None, large: Large::default(), puts: 0, keys: Some(Vec::new()) })
+        Ok(Self {
+            txn,
+            sums: Some(sums),
+            first: None,
+            large: Large::default(),
+            puts: 0,
+            keys: Some(Vec::new()),
+            is_touched: false,
+        })
     }
 
     /// Begins a transaction inside this one. Its commit makes its changes a part of this one.
@@ -337,7 +355,7 @@ impl<'e> Writing<'e> {
         self.large.absorb(nested.large);
         self.puts += nested.puts;
         match (&mut self.keys, nested.keys) {
-            (Some(keys), Some(more)) if keys.len() + more.len() <= KEYS_MAX => keys.extend(more),
+            (Some(keys), Some(more)) if keys.len() + more.len() <= NEW_KEYS_MAX => keys.extend(more),
             (keys, _) => *keys = None,
         }
     }
@@ -360,7 +378,7 @@ impl<'e> Writing<'e> {
             return;
         }
         match &mut self.keys {
-            Some(keys) if keys.len() < KEYS_MAX => keys.push(table.hash_of(key)),
+            Some(keys) if keys.len() < NEW_KEYS_MAX => keys.push(table.hash_of(key)),
             keys => *keys = None,
         }
     }
@@ -372,6 +390,7 @@ impl<'e> Writing<'e> {
     /// Makes the next commit write something, even if nothing changed.
     pub fn touch(&mut self, tables: &Tables) -> Result<()> {
         let sums = self.sums.unwrap_or_default();
+        self.is_touched = true;
         tables.meta.database.put(&mut self.txn, SUMS, &sums.bytes()).map_err(lmdb)
     }
 
@@ -400,8 +419,8 @@ impl<'e> Writing<'e> {
 
     /// Commits. Returns what it wrote.
     pub fn commit(mut self, tables: &Tables) -> Result<Changes> {
-        let commit = self.has_changed().then(|| self.id());
         self.finish(tables)?;
+        let commit = self.is_touched.then(|| self.id());
         self.txn.commit().map_err(lmdb)?;
         Ok(Changes { large: self.large, puts: self.puts, keys: self.keys, commit })
     }

@@ -81,8 +81,8 @@ impl<'t> Reader<'t> {
         let mut columns: Vec<Option<Column>> = Vec::new();
         // Beyond `full`, places of the last chunk have no cell. From `end` on they are not sealed.
         let (mut last, mut at, mut full, mut end) = (u64::MAX, 0, 0, 0);
-        // A column that has changed somewhere, and the block of it that was last found unchanged.
-        let (mut changed, mut last_block) = (None, u64::MAX);
+        // By label, the column if it has changed somewhere. Then each block is looked at, the last one not again.
+        let (mut changes, mut changed, mut last_block) = (Vec::new(), None, u64::MAX);
         for raw in ids {
             if raw / POSITIONS as u64 == last {
                 if place(raw) >= end {
@@ -112,14 +112,15 @@ impl<'t> Reader<'t> {
                         all.labels.push(OfLabel { label, chunks: Vec::new() });
                         seen.push(Vec::new());
                         columns.push(column);
+                        changes.push(match column {
+                            Some(column) if !self.is_untouched(column)? => Some(column),
+                            _ => None,
+                        });
                         all.labels.len() - 1
                     }
                 };
             }
-            changed = match columns[at] {
-                Some(column) if !self.is_untouched(column)? => Some(column),
-                _ => None,
-            };
+            changed = changes[at];
             last_block = raw / SLOTS as u64;
             if let Some(column) = changed
                 && !self.is_block_untouched(column, block_slot(place(raw)).0)?
@@ -149,8 +150,8 @@ impl<'t> Reader<'t> {
         Ok(Some(if all.value_type.is_some() { Plain::Chunks(all) } else { Plain::Absent }))
     }
 
-    /// Whether the tables have no cell of a column, and no element of its label was removed since it was sealed.
-    fn is_untouched(&self, column: Column) -> Result<bool> {
+    /// Whether the tables decide no sealed cell of a column, and mark no element of its label as removed.
+    pub fn is_untouched(&self, column: Column) -> Result<bool> {
         Ok(self.is_clean(column)? && self.is_clean(Column::dead(column.kind, column.label))?)
     }
 

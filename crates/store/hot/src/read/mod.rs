@@ -234,7 +234,7 @@ impl<'t> Reader<'t> {
     /// Takes note of a search of a watched table that found nothing.
     pub fn searched_in_vain(&self) -> Result<()> {
         if let Some((bloom, blooms)) = self.bloom
-            && let Some(made) = blooms.searched_in_vain(self.tables, self.txn)?
+            && let Some(made) = blooms.searched_in_vain(self.tables, self.txn, &|| self.check())?
         {
             let _ = bloom.set(made);
         }

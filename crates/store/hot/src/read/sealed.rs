@@ -217,23 +217,24 @@ impl<'t> Reader<'t> {
     /// All removed elements of a label, once so many were asked for that reading all costs no more. `None` before that.
     fn all_dead(&self, column: Column, asked: u64) -> Result<Option<Arc<DeadBlocks>>> {
         let Some(clean) = self.clean else { return Ok(None) };
-        let mut all = locked(&clean.dead);
-        let dead = all.entry(column).or_insert(Dead::Asked(0));
-        match dead {
-            Dead::Known(known) => return Ok(Some(known.clone())),
-            Dead::Asked(before) => *before += asked,
-        }
         let blocks = self.segments.end(column.kind, column.label) / SLOTS as u64;
-        if matches!(dead, Dead::Asked(asked) if *asked * BLOCKS_A_LOOK < blocks) {
-            return Ok(None);
+        match locked(&clean.dead).entry(column).or_insert(Dead::Asked(0)) {
+            Dead::Known(known) => return Ok(Some(known.clone())),
+            Dead::Asked(before) => {
+                *before += asked;
+                if *before * BLOCKS_A_LOOK < blocks {
+                    return Ok(None);
+                }
+            }
         }
+        // Without the lock: other readers of this commit go on meanwhile.
         let (mut known, mut walk, mut next) = (DeadBlocks::new(), self.column(column), 0);
         while let Some((block, marks)) = walk.block_from(next)? {
             known.insert(block, marks.present);
             next = block + 1;
         }
         let known = Arc::new(known);
-        *dead = Dead::Known(known.clone());
+        locked(&clean.dead).insert(column, Dead::Known(known.clone()));
         Ok(Some(known))
     }
 
@@ -249,8 +250,8 @@ impl<'t> Reader<'t> {
         if list.is_empty() || self.is_clean(column)? {
             return Ok(true);
         }
-        let Some(first) = lists.first_place() else { return Ok(false) };
-        let (first, last) = (first + list.start as u64, first + list.end as u64 - 1);
+        let place = |at: usize| lists.first_place().and_then(|first| first.checked_add(at as u64));
+        let (Some(first), Some(last)) = (place(list.start), place(list.end - 1)) else { return Ok(false) };
         let mut blocks = block_slot(first).0..=block_slot(last).0;
         Ok(blocks.all(|block| self.lacks(self.tables.columns, &column.key(block))))
     }
