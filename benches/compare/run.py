@@ -154,7 +154,7 @@ def python(*arguments):
 
 def run_engine(suite, name, told, scratch, options):
     say(name)
-    why = jvm.build(say) if name in jvm.ENGINES else ""
+    why = jvm.build(say) if name in jvm.ENGINES else build_mix() if name == "direct" else ""
     if why:
         print(f"    left out: {why}")
         return {"load": {"failed": why}}
@@ -240,6 +240,14 @@ def collect(lines):
         if not line.get("started"):
             engine[line["op"]] = {key: value for key, value in line.items() if key != "op"}
     return engine
+
+
+def build_mix():
+    """Builds the program that runs the mixes of direct calls. Returns why it cannot be built, or an empty text."""
+    if not shutil.which("cargo"):
+        return "cargo is not there"
+    done = subprocess.run(["cargo", "build", "--release", "-q", "-p", "mangrove", "--example", "mix"], cwd=ROOT)
+    return "cargo failed" if done.returncode else ""
 
 
 def raw_lmdb(folder, scratch):

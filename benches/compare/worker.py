@@ -313,7 +313,8 @@ def mix(suite, engine, source, database, report, ops):
             if rate < 1.1 * before:
                 break
             before = rate
-        runs = {clients: run(clients, 320 + 100 * turn + 10 * clients) for clients in (1, 2, CLIENTS)}
+        several = (1, 2, CLIENTS) if engine.concurrent_writes else (1,)
+        runs = {clients: run(clients, 320 + 100 * turn + 10 * at) for at, clients in enumerate(several)}
         rates = {"per_s" if clients == CLIENTS else f"per_s_{clients}": rate for clients, (rate, _) in runs.items()}
         refused = sum(refused for _, refused in runs.values())
         return {**rates, "clients": CLIENTS, "refused": refused, "durable": engine.durable}

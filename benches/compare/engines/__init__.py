@@ -34,6 +34,8 @@ class Engine:
     threads = True
     # Whether a write fails while another thread writes. The program must then prevent concurrent writes.
     one_writer = False
+    # Whether threads may write at the same time, or wait for each other in the engine.
+    concurrent_writes = True
     # How many operations of a mix are drawn for all its clients together.
     mix_operations = 200_000
     # The process that holds the data.

@@ -18,6 +18,7 @@ CALL = re.compile(r"g\.(\w+)\((?:'User', )?x(?:, '(\w+)')?")
 
 class Direct(Mangrove):
     languages = ("direct",)
+    mix_operations = 400_000
     note = "mangrove, through db.direct() instead of Gremlin; the mixes run in Rust"
 
     def prepare(self, text):
@@ -40,8 +41,10 @@ class Direct(Mangrove):
             file.flush()
             self.database.close()  # one process writes
             command = ["cargo", "run", "--release", "-q", "-p", "mangrove", "--example", "mix", "--", self.path, file.name, seconds]
-            done = subprocess.run([str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        super().serve(self.path)
+            try:
+                done = subprocess.run([str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            finally:
+                super().serve(self.path)
         if done.returncode:
             raise RuntimeError(done.stderr)
         answer = json.loads(done.stdout)

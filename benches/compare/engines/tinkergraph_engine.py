@@ -8,6 +8,7 @@ class TinkerGraph(Java):
     languages = ("gremlin",)
     persistent = False
     durable = False
+    concurrent_writes = False  # its maps are not made for that
     mix_operations = 20_000  # it parses them all before the clock runs
     note = "in memory only; warm; CPU of the querying thread alone, parsing left out, as in a Java program"
 
