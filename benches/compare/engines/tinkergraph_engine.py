@@ -5,7 +5,7 @@ from .java_engine import Java
 
 class TinkerGraph(Java):
     artifact = "tinkerpop"
-    languages = ("gremlin",)
+    languages = ("gremlin", "tinkergraph.gremlin")
     persistent = False
     durable = False
     concurrent_writes = False  # its maps are not made for that
