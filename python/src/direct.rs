@@ -283,6 +283,9 @@ impl Direct {
         high: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let (id, low, high) = (id_of(node)?, time_of(low)?, time_of(high)?);
+        if others.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err("`others` is a list of ids, and this is a text: put it in a list"));
+        }
         let others = others.try_iter()?.map(|other| id_of(&other?)).collect::<PyResult<Vec<Value>>>()?;
         let found = self.read(py, |reads| tao::assoc_get(reads, &id, &edge_type, &others, low, high))?;
         edges(py, found)

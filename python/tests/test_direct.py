@@ -92,6 +92,8 @@ def test_what_makes_no_sense_is_refused(social):
         g.get_node_property(1, ["cty"])
     with pytest.raises(IndexError, match="the record has 0"):
         g.get_edge_record(1, "friend")[0]
+    with pytest.raises(TypeError, match="put it in a list"):
+        g.assoc_get(1, "friend", "home")
     with pytest.raises(TypeError, match="a time must be"):
         g.get_edge_record(1, "friend").get_edge_range("yesterday")
     with pytest.raises(mg.StorageError, match=r"vertex \[1\] is not in the graph"):

@@ -221,8 +221,8 @@ impl Load {
         let (layout, db) = (order.layout.name(), self.db.display());
         let vertices = counted(vertices as u64, "vertex", "vertices");
         format!(
-            "another order would pay: the neighbours of a vertex are in {before:.1} blocks, and in {after:.1} with --layout {layout} (tried on \
-             {vertices}; the whole graph gains less). Load with it, or run `mangrove relayout {db} DEST`"
+            "another order would probably pay: on a sample of {vertices}, the neighbours of one are in {before:.1} blocks, and in {after:.1} \
+             with --layout {layout}. Load with it, or run `mangrove relayout {db} DEST`"
         )
     }
 
