@@ -125,8 +125,8 @@ const TRIED_FROM: u64 = 400_000;
 const SAMPLE: u64 = 20;
 const SAMPLE_MIN: u64 = 50_000;
 const SAMPLE_MAX: u64 = 400_000;
-/// An order pays if lists of the sample are in at most so many times as many blocks. Those of the whole graph are then in 0.83 times as many at most, on
-/// all graphs of docs/layout.md.
+/// An order pays if lists of the sample are in at most so many times as many blocks. On all graphs of docs/layout.md, those of the whole
+/// graph are then in 0.83 times as many at most.
 const PAYS: f64 = 0.6;
 
 /// Tries on a sample what the order by communities would be worth. `None` if that is not much, or the graph is too small to tell. A load

@@ -104,10 +104,10 @@ impl Blooms {
         if searches < SEARCHES_MIN || !searches.is_power_of_two() {
             return Ok(None);
         }
-        let mut keys = 0;
         if let Some(known) = self.of(txn.id()).filter(|_| searches == SEARCHES_MIN) {
             return Ok(Some(known)); // another reader has made it since this snapshot was taken
         }
+        let mut keys = 0;
         for table in tables.watched() {
             keys += table.len(txn).map_err(lmdb)? as usize;
         }
