@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   file        parts by key, each with a checksum; mapped into memory
+//!   pieces      the values of a chunk, with a checksum for every 64 kB
 //!   column      the cells of 65,536 places under one key       ─┐
 //!   adjacency   the edges of 65,536 vertices, of one label      ├─ chunks: parts that are read without unpacking
 //!   names       elements by their external ids                  │
@@ -30,6 +31,7 @@ pub mod ints;
 pub mod keys;
 mod memory;
 pub mod names;
+mod pieces;
 mod sorted;
 mod symbols;
 pub mod text;

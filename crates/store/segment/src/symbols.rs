@@ -131,14 +131,50 @@ impl Decoder {
     }
 }
 
-/// Trains a table for these strings. Returns the table and the encoded strings.
-pub fn encode(strings: &Vec<&[u8]>) -> (Vec<u8>, Vec<Vec<u8>>) {
-    let compressor = Compressor::train(strings);
-    let (symbols, lengths) = (compressor.symbol_table(), compressor.symbol_lengths());
-    let mut table = vec![lengths.len() as u8];
-    table.extend_from_slice(lengths);
-    symbols.iter().take(lengths.len()).for_each(|symbol| table.extend_from_slice(&symbol.to_u64().to_le_bytes()));
-    (table, compressor.compress_bulk(strings))
+/// A trained table, which encodes strings.
+pub struct Encoder {
+    compressor: Compressor,
+    table: Vec<u8>,
+}
+
+impl Encoder {
+    /// Trains a table for strings like these.
+    pub fn train(strings: &Vec<&[u8]>) -> Self {
+        let compressor = Compressor::train(strings);
+        let (symbols, lengths) = (compressor.symbol_table(), compressor.symbol_lengths());
+        let mut table = vec![lengths.len() as u8];
+        table.extend_from_slice(lengths);
+        symbols.iter().take(lengths.len()).for_each(|symbol| table.extend_from_slice(&symbol.to_u64().to_le_bytes()));
+        Self { compressor, table }
+    }
+
+    /// The bytes of the table.
+    pub fn table(&self) -> &[u8] {
+        &self.table
+    }
+
+    /// Encodes strings.
+    pub fn encode_all(&self, strings: &[&[u8]]) -> Vec<Vec<u8>> {
+        let mut decoder = Symbols::split(&self.table).map(|(table, _)| table.decoder()).ok();
+        strings
+            .iter()
+            .map(|string| {
+                // Never store what cannot be read back, even if the library has a bug.
+                let codes = self.compressor.compress(string);
+                let decoded = decoder.as_mut().map(|decoder| decoder.decode(&codes));
+                if decoded.is_some_and(|decoded| decoded.is_ok_and(|decoded| decoded == *string)) {
+                    codes
+                } else {
+                    escaped(string)
+                }
+            })
+            .collect()
+    }
+}
+
+/// Codes that stand for each byte of a string as it is.
+fn escaped(string: &[u8]) -> Vec<u8> {
+    string.iter().flat_map(|byte| [ESCAPE, *byte]).collect()
 }
 
 #[cfg(test)]
@@ -154,9 +190,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn strings_come_back(strings in strings()) {
-            let (table, encoded) = encode(&strings.iter().map(|string| &string[..]).collect());
-            let bytes = [&table[..], &[7]].concat();
+        fn strings_come_back(strings in strings(), escapes in any::<bool>()) {
+            let all: Vec<&[u8]> = strings.iter().map(|string| &string[..]).collect();
+            let encoder = Encoder::train(&all);
+            let encoded = if escapes { strings.iter().map(|string| escaped(string)).collect() } else { encoder.encode_all(&all) };
+            let bytes = [encoder.table(), &[7]].concat();
             let (symbols, rest) = Symbols::split(&bytes).unwrap();
             prop_assert_eq!(rest, &[7]);
             let mut buffer = vec![7; 3];
@@ -184,9 +222,10 @@ mod tests {
         let words = ["harbour ", "lantern ", "meadow ", "thistle ", "orchard "];
         let strings: Vec<String> =
             (0..1000usize).map(|i| (0..9).map(|j| words[(i * 7 + j * j * (i % 11)) % 5]).collect()).collect();
-        let (table, encoded) = encode(&strings.iter().map(|string| string.as_bytes()).collect());
+        let all = strings.iter().map(|string| string.as_bytes()).collect();
+        let (encoder, encoded) = (Encoder::train(&all), Encoder::train(&all).encode_all(&all));
         let raw: usize = strings.iter().map(String::len).sum();
-        let packed = table.len() + encoded.iter().map(Vec::len).sum::<usize>();
+        let packed = encoder.table().len() + encoded.iter().map(Vec::len).sum::<usize>();
         assert!(packed * 5 < raw, "{packed} of {raw}");
     }
 }

@@ -239,11 +239,11 @@ impl<'t> Chunks<'t> {
             ValueType::Float32 => Arc::new(self.floats::<Float32Type>(reader, ids, |v| v as f32)?),
             ValueType::Float64 => Arc::new(self.floats::<Float64Type>(reader, ids, |v| v)?),
             ValueType::String => {
-                let Heap { offsets, bytes, valid } = self.heap(reader, ids)?;
+                let Some(Heap { offsets, bytes, valid }) = self.heap(reader, ids)? else { return Ok(None) };
                 Arc::new(StringArray::try_new(offsets, bytes, valid).map_err(damaged)?)
             }
             ValueType::Bytes => {
-                let Heap { offsets, bytes, valid } = self.heap(reader, ids)?;
+                let Some(Heap { offsets, bytes, valid }) = self.heap(reader, ids)? else { return Ok(None) };
                 Arc::new(BinaryArray::try_new(offsets, bytes, valid).map_err(damaged)?)
             }
             _ => return Ok(None),
@@ -325,21 +325,26 @@ impl<'t> Chunks<'t> {
         Ok(PrimitiveArray::new(ScalarBuffer::from(values), valid.finish()))
     }
 
-    fn heap(&self, reader: &Reader<'_>, ids: &Ids<impl Fn(usize) -> u64>) -> Result<Heap> {
+    /// `None` if the bytes do not fit into one array.
+    fn heap(&self, reader: &Reader<'_>, ids: &Ids<impl Fn(usize) -> u64>) -> Result<Option<Heap>> {
         let (mut bytes, mut offsets) = (Vec::with_capacity(16 * ids.n), Vec::with_capacity(ids.n + 1));
         let mut valid = Valid::new(self.has_gaps, ids.n);
         offsets.push(0i32);
-        self.each(reader, ids, |cell| {
+        let read = self.each(reader, ids, |cell| {
             valid.push(cell.is_some());
             if let Some((chunk, rank)) = cell {
                 chunk.bytes_into(rank, &mut bytes)?;
             }
             reader.fits(bytes.len())?;
-            offsets.push(i32::try_from(bytes.len()).map_err(|_| too_large())?);
+            offsets.push(offset(bytes.len())?);
             Ok(())
-        })?;
+        });
+        match read {
+            Err(error) if is_too_large(&error) => return Ok(None),
+            read => read?,
+        }
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        Ok(Heap { offsets, bytes: Buffer::from_vec(bytes), valid: valid.finish() })
+        Ok(Some(Heap { offsets, bytes: Buffer::from_vec(bytes), valid: valid.finish() }))
     }
 }
 
@@ -411,8 +416,20 @@ fn damaged(error: arrow_schema::ArrowError) -> GraphError {
     GraphError::corrupt(format!("text that is not UTF-8 ({error})"))
 }
 
-pub(super) fn too_large() -> GraphError {
-    GraphError::Limit { what: "too much text in one batch".into(), limit: i32::MAX as u64 }
+/// The most bytes of strings in one Arrow array.
+const ARRAY_BYTES_MAX: usize = if cfg!(test) { 1 << 18 } else { i32::MAX as usize };
+
+/// The offset of a string in an array. Fails, as [`is_too_large`] tells, if it is too far.
+pub(super) fn offset(bytes: usize) -> Result<i32> {
+    let offset = i32::try_from(bytes).ok().filter(|_| bytes <= ARRAY_BYTES_MAX);
+    offset.ok_or_else(|| GraphError::Limit { what: TOO_LARGE.into(), limit: ARRAY_BYTES_MAX as u64 })
+}
+
+const TOO_LARGE: &str = "too much text in one array";
+
+/// Whether a batch has more text than an array takes. It is read as cells instead.
+pub(super) fn is_too_large(error: &GraphError) -> bool {
+    matches!(error, GraphError::Limit { what, .. } if what == TOO_LARGE)
 }
 
 /// Which rows have a value. It costs nothing where all have one.

@@ -13,20 +13,12 @@ use hashbrown::HashMap;
 use mangrove_graph::{Cell, ElementKind, Elements, KeyId, LabelId, PropertyColumn, Result, Value, ValueType, VertexId};
 use mangrove_segment::value;
 
-use super::gather::too_large;
+use super::gather::{is_too_large, offset};
 use super::{Reader, further};
 use crate::format::block::{Block, Body, SLOTS};
 use crate::format::encode::ones;
 use crate::format::key::{Column, block_slot, place};
 use crate::system::fault::corrupt;
-
-/// Fails if an array that already has these bytes has no room for more.
-fn fits_array(bytes: &[u8], more: Option<&[u8]>) -> Result<()> {
-    match bytes.len() + more.map_or(0, <[u8]>::len) > i32::MAX as usize {
-        true => Err(too_large()),
-        false => Ok(()),
-    }
-}
 
 /// So few elements are not worth an array.
 const FEW: usize = 3;
@@ -183,8 +175,9 @@ impl<'t> Reader<'t> {
         if gathered.blocks.iter().all(Option::is_none) {
             return Ok(PropertyColumn::Absent(rows.rows));
         }
-        match gathered.common_type() {
-            Some(t) => gathered.array(t).map(PropertyColumn::Typed),
+        match gathered.common_type().map(|t| gathered.array(t)) {
+            Some(Err(error)) if is_too_large(&error) => gathered.cells().map(PropertyColumn::Cells),
+            Some(array) => array.map(PropertyColumn::Typed),
             None => gathered.cells().map(PropertyColumn::Cells),
         }
     }
@@ -312,7 +305,7 @@ impl<'t> Gathered<'_, 't> {
         let mut builder = StringBuilder::with_capacity(self.rows.rows, 16 * self.rows.rows);
         for cell in self.all_cells() {
             let bytes = cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?;
-            fits_array(builder.values_slice(), bytes.as_deref())?;
+            offset(builder.values_slice().len() + bytes.as_deref().map_or(0, <[u8]>::len))?;
             builder.append_option(bytes.as_deref().map(value::text).transpose()?);
         }
         Ok(Arc::new(builder.finish()))
@@ -322,7 +315,7 @@ impl<'t> Gathered<'_, 't> {
         let mut builder = BinaryBuilder::with_capacity(self.rows.rows, 16 * self.rows.rows);
         for cell in self.all_cells() {
             let bytes = cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?;
-            fits_array(builder.values_slice(), bytes.as_deref())?;
+            offset(builder.values_slice().len() + bytes.as_deref().map_or(0, <[u8]>::len))?;
             builder.append_option(bytes);
         }
         Ok(Arc::new(builder.finish()))

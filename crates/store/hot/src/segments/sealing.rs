@@ -5,12 +5,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
-use mangrove_graph::{Cell, EdgeRef, ElementKind, Encoding, GraphError, LabelId, PropertyId, Result, Value};
+use mangrove_graph::{Cell, EdgeRef, ElementKind, Encoding, GraphError, LabelId, PropertyId, Result, ValueType};
 use mangrove_segment::adjacency::{self, Entry};
+use mangrove_segment::column::{self, LongValues};
 use mangrove_segment::file::{Identity, PartKey, SegmentWriter};
 use mangrove_segment::index::{self, Pair};
 use mangrove_segment::keys::KeysOfChunk;
-use mangrove_segment::{column, names};
+use mangrove_segment::names;
 
 use crate::format::key::Column;
 use crate::segments::segment::{
@@ -20,8 +21,8 @@ use crate::system::fault::corrupt;
 use crate::system::lock::locked;
 
 /// The largest chunk that threads take, in bytes. The caller encodes larger ones, so each thread holds at most this many
-/// bytes.
-const BYTES_MAX: usize = 64 << 20;
+/// bytes. Cells that take more are written one after the other.
+pub const BYTES_MAX: usize = if cfg!(test) { 1 << 16 } else { 64 << 20 };
 /// With more threads, their chunks would cost more memory than the time saved is worth: reading them is a third of the work.
 const THREADS_MAX: usize = 4;
 
@@ -43,8 +44,8 @@ pub struct Sealing {
 /// The file, until writing fails.
 type Out = Result<SegmentWriter, Option<GraphError>>;
 
-/// The key of a chunk, and how to encode it.
-type Job = (PartKey, Box<dyn FnOnce(&mut Vec<u8>) + Send>);
+/// The key of a chunk, and how to encode it. Returns how many bytes at its end are those of values.
+type Job = (PartKey, Box<dyn FnOnce(&mut Vec<u8>) -> usize + Send>);
 
 struct Encoders {
     jobs: SyncSender<Job>,
@@ -60,7 +61,28 @@ impl Sealing {
 
     pub fn column(&mut self, column: Column, chunk: u64, cells: Vec<Cell>, encoding: Encoding) -> Result<()> {
         let bytes = cells.iter().map(bytes_of).sum();
-        self.put(column_key(column, chunk), bytes, move |out| column::encode(out, &cells, encoding))
+        self.put_values(column_key(column, chunk), bytes, move |out| column::encode(out, &cells, encoding))
+    }
+
+    /// A chunk of cells that are too long to be in memory together. `write` puts one after the other. If all are plain values of one type,
+    /// that is `value_type`. `sample` are some of them.
+    pub fn long_column(
+        &mut self,
+        column: Column,
+        chunk: u64,
+        value_type: Option<ValueType>,
+        encoding: Encoding,
+        sample: &[Cell],
+        write: impl FnOnce(&mut LongValues<'_>) -> Result<()>,
+    ) -> Result<()> {
+        match &mut *locked(&self.out) {
+            Err(error) => Err(failed(error)),
+            Ok(file) => {
+                let mut values = LongValues::begin(file, value_type, encoding, sample);
+                write(&mut values)?;
+                values.finish(column_key(column, chunk))
+            }
+        }
     }
 
     /// A chunk of the column of the ends of edges; of their sources, if the outgoing lists of this segment have the targets.
@@ -113,6 +135,19 @@ impl Sealing {
 
     /// Encodes and writes a part, in a thread if it is small enough. It takes `bytes` bytes of memory until it is encoded.
     fn put(&mut self, key: PartKey, bytes: usize, encode: impl FnOnce(&mut Vec<u8>) + Send + 'static) -> Result<()> {
+        self.put_values(key, bytes, |out| {
+            encode(out);
+            0
+        })
+    }
+
+    /// The same for a part with values at its end. `encode` returns how many bytes they take.
+    fn put_values(
+        &mut self,
+        key: PartKey,
+        bytes: usize,
+        encode: impl FnOnce(&mut Vec<u8>) -> usize + Send + 'static,
+    ) -> Result<()> {
         if self.encoders.as_ref().is_some_and(Encoders::has_ended) {
             self.end();
         }
@@ -124,7 +159,7 @@ impl Sealing {
             _ => write(&self.out, key, encode),
         }
         match &mut *locked(&self.out) {
-            Err(error) => Err(error.take().unwrap_or_else(|| corrupt("a segment that could not be written"))),
+            Err(error) => Err(failed(error)),
             Ok(_) => Ok(()),
         }
     }
@@ -147,14 +182,14 @@ impl Sealing {
     }
 }
 
+/// Why the file cannot be written.
+fn failed(error: &mut Option<GraphError>) -> GraphError {
+    error.take().unwrap_or_else(|| corrupt("a segment that could not be written"))
+}
+
 /// About how much memory a cell takes.
-fn bytes_of(cell: &Cell) -> usize {
-    let of_value = |value: &Value| match value {
-        Value::String(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
-        _ => 0,
-    };
-    cell.values().map(|value| size_of::<Cell>() + of_value(value)).sum()
+pub fn bytes_of(cell: &Cell) -> usize {
+    cell.values().map(|value| size_of::<Cell>() + value.memory_bytes(BYTES_MAX)).sum()
 }
 
 impl Drop for Sealing {
@@ -199,12 +234,12 @@ fn encode_all(waiting: &Mutex<Receiver<Job>>, out: &Mutex<Out>) {
     }
 }
 
-fn write(out: &Mutex<Out>, key: PartKey, encode: impl FnOnce(&mut Vec<u8>)) {
+fn write(out: &Mutex<Out>, key: PartKey, encode: impl FnOnce(&mut Vec<u8>) -> usize) {
     let mut bytes = Vec::new();
-    encode(&mut bytes);
+    let values = encode(&mut bytes);
     let mut out = locked(out);
     if let Ok(writer) = &mut *out
-        && let Err(error) = writer.put(key, &bytes)
+        && let Err(error) = writer.put_values(key, &bytes, values)
     {
         *out = Err(Some(error));
     }
@@ -212,6 +247,7 @@ fn write(out: &Mutex<Out>, key: PartKey, encode: impl FnOnce(&mut Vec<u8>)) {
 
 #[cfg(test)]
 mod tests {
+    use mangrove_graph::Value;
     use mangrove_segment::column::Chunk;
 
     use super::*;

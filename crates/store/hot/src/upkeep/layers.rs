@@ -3,6 +3,7 @@
 //! For every cell, the new segment takes the newest version that a layer has. Lists of edges are joined from all layers.
 //! Removed elements are left out.
 
+mod cells;
 mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use heed::RoRange;
 use heed::types::Bytes;
-use mangrove_graph::{Cell, EdgeRef, ElementKind, Encoding, GraphError, LabelId, Result, VertexId};
+use mangrove_graph::{EdgeRef, ElementKind, GraphError, LabelId, Result, VertexId};
 use mangrove_segment::adjacency::{self, Lists};
 use mangrove_segment::column::POSITIONS;
 use mangrove_segment::keys::KeysOfChunks;
@@ -172,68 +173,13 @@ impl<'t> Layers<'t> {
         self.reader.over_segments(found, self.segments, column, block, false)
     }
 
-    /// Calls `f` with the blocks of a chunk that have cells, and the position of each. Notes which cells replace those of
-    /// older segments.
-    fn each_block(
-        &self,
-        sealing: &mut Sealing,
-        column: Column,
-        chunk: u64,
-        mut f: impl FnMut(usize, &Block<'t>) -> Result<()>,
-    ) -> Result<()> {
-        let own = self.contents.places(column.kind, column.label);
-        let mut patched = Vec::new();
-        for at in 0..BLOCKS {
-            let block = chunk * BLOCKS + at;
-            if block * SLOTS as u64 >= own.end {
-                break;
-            }
-            let (said, cells) = self.block(column, block)?;
-            if said != 0 && block * (SLOTS as u64) < own.start {
-                patched.push((at as usize, said));
-            }
-            if let Some(cells) = cells {
-                f(at as usize * SLOTS, &cells)?;
-            }
-        }
-        if !patched.is_empty() {
-            sealing.patched(column, chunk, patched)?;
-        }
-        Ok(())
-    }
-
-    /// Seals a column, and lists its key if the label has lists of keys. Returns how many cells the column has, not counting
-    /// ends of edges.
-    fn column(
-        &self,
-        sealing: &mut Sealing,
-        column: Column,
-        keys: &mut Option<KeysOfChunks>,
-        listed: &Listed,
-    ) -> Result<u64> {
-        let mut total = 0;
-        for chunk in self.column_chunks(column)? {
-            self.check()?;
-            if column.kind == ElementKind::Edge && column == Column::ends(column.label) {
-                let edges = self.ends(sealing, column, chunk)?;
-                if edges.iter().any(Option::is_some) {
-                    let are_listed = edges.iter().flatten().all(|edge| listed.has(edge));
-                    sealing.ends(column, chunk, edges, are_listed)?;
-                }
-                continue;
-            }
-            let cells = self.cells(sealing, column, chunk)?;
-            let positions = (0u16..=u16::MAX).zip(&cells).filter(|(_, cell)| !cell.is_absent()).map(|(at, _)| at);
-            let present: Vec<u16> = positions.collect();
-            if !present.is_empty() {
-                if let (Some(keys), Some(key)) = (&mut *keys, column.property_key()) {
-                    keys.entry(chunk).or_default().add(key, present.iter().copied());
-                }
-                sealing.column(column, chunk, cells, self.encoding(column))?;
-            }
-            total += present.len() as u64;
-        }
-        Ok(total)
+    /// The blocks of a chunk: the position of each, the slots that the layers decide, and the cells.
+    fn blocks(&self, column: Column, chunk: u64) -> impl Iterator<Item = Result<(usize, u128, Option<Block<'t>>)>> {
+        let blocks = self.positions(column.kind, column.label, chunk).div_ceil(SLOTS);
+        (0..blocks).map(move |at| {
+            let (said, cells) = self.block(column, chunk * BLOCKS + at as u64)?;
+            Ok((at * SLOTS, said, cells))
+        })
     }
 
     /// Seals the `total` names of a kind in the order of their hashes. Each pass gathers as many chunks of names as memory
@@ -260,48 +206,17 @@ impl<'t> Layers<'t> {
     fn names_of(&self, column: Column, mut f: impl FnMut((u64, u64))) -> Result<()> {
         for chunk in self.column_chunks(column)? {
             self.check()?;
-            for block in chunk * BLOCKS..(chunk + 1) * BLOCKS {
-                let first = block * SLOTS as u64;
-                if first >= self.end(column.kind, column.label) {
-                    break;
-                }
-                let Some(cells) = self.block(column, block)?.1 else { continue };
+            for block in self.blocks(column, chunk) {
+                let (first, _, Some(cells)) = block? else { continue };
                 for slot in slots(cells.present) {
                     if let Some(id) = external(cells.cell(slot)?)? {
-                        f((names::hash(&id), element_at(column.kind, column.label, first + slot as u64).raw()));
+                        let at = chunk * CHUNK + (first + slot) as u64;
+                        f((names::hash(&id), element_at(column.kind, column.label, at).raw()));
                     }
                 }
             }
         }
         Ok(())
-    }
-
-    /// The encoding that users have set for a column.
-    fn encoding(&self, column: Column) -> Encoding {
-        let label = self.reader.schema.label_schema(column.kind, column.label);
-        let property = column.property_key().and_then(|key| label.and_then(|label| label.property(key)));
-        property.map(|property| property.encoding).unwrap_or_default()
-    }
-
-    fn cells(&self, sealing: &mut Sealing, column: Column, chunk: u64) -> Result<Vec<Cell>> {
-        let mut all = vec![Cell::Absent; self.positions(column.kind, column.label, chunk)];
-        self.each_block(sealing, column, chunk, |first, cells| {
-            slots(cells.present).try_for_each(|slot| {
-                all[first + slot] = cells.cell(slot)?;
-                Ok(())
-            })
-        })?;
-        Ok(all)
-    }
-
-    fn ends(&self, sealing: &mut Sealing, column: Column, chunk: u64) -> Result<Vec<Option<EdgeRef>>> {
-        let mut all = vec![None; self.positions(column.kind, column.label, chunk)];
-        self.each_block(sealing, column, chunk, |first, cells| {
-            let block = chunk * BLOCKS + (first / SLOTS) as u64;
-            let keep = |edge: EdgeRef| all[(place(edge.id.0) % CHUNK) as usize] = Some(edge);
-            self.reader.each_edge_in(column.label, block, cells, slots(cells.present), keep)
-        })?;
-        Ok(all)
     }
 
     /// The chunks in which a layer has edges of vertices of a label.

@@ -10,19 +10,19 @@ use super::{
     BITS, BYTES, CELLS, DICTIONARY, ENDS, EXPONENT_MAX, INTS, PLAIN, POSITIONS, POWERS, SCALED, SEARCHABLE, SOURCES,
     SYMBOLS, is_count, unscaled,
 };
-use crate::symbols::{self, Symbols};
-use crate::{bits, heap, ints, text, value};
+use crate::{bits, heap, ints, symbols, text, value};
 
 /// A dictionary or a table of symbols must shrink the content below this share, because reading it takes two steps.
-const DICTIONARY_WORTH: f64 = 0.9;
+pub(super) const DICTIONARY_WORTH: f64 = 0.9;
 /// Strings with fewer bytes than this do not justify a table of symbols.
 const SYMBOLS_FROM: usize = 4096;
 
-/// Appends the chunk of these cells, by position. Cells that an encoding does not suit are stored as [`Encoding::Auto`] would.
+/// Appends the chunk of these cells, by position. Cells that an encoding does not suit are stored as [`Encoding::Auto`] would. Returns
+/// how many bytes at the end of the chunk are those of its values, which a file may keep in pieces.
 ///
 /// # Panics
 /// If there are more than [`POSITIONS`].
-pub fn encode(out: &mut Vec<u8>, cells: &[Cell], encoding: Encoding) {
+pub fn encode(out: &mut Vec<u8>, cells: &[Cell], encoding: Encoding) -> usize {
     assert!(cells.len() <= POSITIONS);
     let there: Vec<&Cell> = cells.iter().filter(|cell| !cell.is_absent()).collect();
     let content = match encoding {
@@ -44,6 +44,7 @@ pub fn encode(out: &mut Vec<u8>, cells: &[Cell], encoding: Encoding) {
         bits::encode(out, &flags);
     }
     out.extend_from_slice(&content.bytes);
+    content.values
 }
 
 /// Appends the chunk of the ends of edges, by position.
@@ -75,14 +76,16 @@ fn sources(out: &mut Vec<u8>, form: u8, edges: &[Option<EdgeRef>]) {
 
 /// The encoded content of a chunk.
 #[derive(Default)]
-struct Content {
-    form: u8,
-    value_type: Option<ValueType>,
-    exponent: u8,
-    bytes: Vec<u8>,
+pub(super) struct Content {
+    pub form: u8,
+    pub value_type: Option<ValueType>,
+    pub exponent: u8,
+    pub bytes: Vec<u8>,
+    /// How many of the bytes, at their end, are those of the values in a heap.
+    pub values: usize,
 }
 
-fn header(out: &mut Vec<u8>, content: &Content, positions: usize, cells: usize) {
+pub(super) fn header(out: &mut Vec<u8>, content: &Content, positions: usize, cells: usize) {
     let code = content.value_type.map_or(0, |t| t as u8);
     out.extend_from_slice(&[content.form, code, u8::from(cells < positions), content.exponent]);
     out.extend_from_slice(&(positions as u32).to_le_bytes());
@@ -90,33 +93,28 @@ fn header(out: &mut Vec<u8>, content: &Content, positions: usize, cells: usize) 
 }
 
 /// The bytes of a value that is stored as bytes.
-fn raw_bytes(value: &Value) -> &[u8] {
+pub(super) fn raw_bytes(value: &Value) -> &[u8] {
     match value {
         Value::Bytes(bytes) => bytes,
         value => value.as_str().unwrap_or_default().as_bytes(),
     }
 }
 
-/// Byte strings as they are, or by symbols if that saves a tenth. Symbols are slower to read.
-fn strings(all: &Vec<&[u8]>, encoding: Encoding) -> (u8, Vec<u8>) {
-    let plain = heap::bytes(all.iter().copied());
+/// Byte strings as they are, or by symbols if that saves a tenth. Symbols are slower to read. Gives form, bytes, and the length of the
+/// values at their end.
+fn strings(all: &Vec<&[u8]>, encoding: Encoding) -> (u8, Vec<u8>, usize) {
+    let (plain, len) = heap::bytes(all.iter().copied());
     let wanted = encoding == Encoding::Symbols;
-    let is_short = all.iter().map(|string| string.len()).sum::<usize>() < SYMBOLS_FROM;
+    let is_short = len < SYMBOLS_FROM;
     if encoding == Encoding::Plain || is_short && !wanted {
-        return (BYTES, plain);
+        return (BYTES, plain, len);
     }
-    let (mut bytes, encoded) = symbols::encode(all);
-    let table_len = bytes.len();
-    bytes.extend(heap::bytes(encoded.iter().map(|string| &string[..])));
+    let encoder = symbols::Encoder::train(all);
+    let encoded = encoder.encode_all(all);
+    let (heap, encoded_len) = heap::bytes(encoded.iter().map(|string| &string[..]));
+    let bytes = [encoder.table(), &heap].concat();
     let pays = wanted || (bytes.len() as f64) < DICTIONARY_WORTH * plain.len() as f64;
-    // Never store what cannot be read back, even if the library has a bug.
-    let is_read_back = || {
-        let (table, _) = Symbols::split(&bytes[..table_len]).ok()?;
-        let mut decoder = table.decoder();
-        let mut strings = encoded.iter().zip(all);
-        strings.all(|(codes, string)| decoder.decode(codes).is_ok_and(|decoded| decoded == *string)).then_some(())
-    };
-    if pays && is_read_back().is_some() { (SYMBOLS, bytes) } else { (BYTES, plain) }
+    if pays { (SYMBOLS, bytes, encoded_len) } else { (BYTES, plain, len) }
 }
 
 /// Strings as a searchable text. `None` if some cell is not a string, or if the strings are too long for one text.
@@ -132,7 +130,7 @@ fn searchable(cells: &[&Cell], sampling_log2: u8) -> Option<Content> {
     let values: Vec<&[u8]> = cells.iter().flat_map(|cell| cell.values()).map(raw_bytes).collect();
     let mut bytes = Vec::new();
     text::encode(&values, text::TextOptions { sampling: 1 << sampling_log2 }, &mut bytes);
-    Some(Content { form: SEARCHABLE, value_type: Some(ValueType::String), exponent: 0, bytes })
+    Some(Content { form: SEARCHABLE, value_type: Some(ValueType::String), bytes, ..Content::default() })
 }
 
 impl Content {
@@ -142,20 +140,21 @@ impl Content {
         let first = cells.first().and_then(plain);
         let common = first.filter(|t| cells.iter().all(|cell| plain(cell) == Some(*t)));
         common.and_then(|t| Self::typed(t, cells, encoding)).unwrap_or_else(|| {
-            let bytes: Vec<Vec<u8>> = cells.iter().map(|cell| value::cell_bytes(cell)).collect();
-            Self { form: CELLS, bytes: heap::bytes(bytes.iter().map(|bytes| &bytes[..])), ..Self::default() }
+            let all: Vec<Vec<u8>> = cells.iter().map(|cell| value::cell_bytes(cell)).collect();
+            let (bytes, values) = heap::bytes(all.iter().map(|bytes| &bytes[..]));
+            Self { form: CELLS, bytes, values, ..Self::default() }
         })
     }
 
     /// `None` if this form would lose part of a value.
     fn typed(t: ValueType, cells: &[&Cell], encoding: Encoding) -> Option<Self> {
         let values = || cells.iter().filter_map(|cell| cell.values().next());
-        let content = |form, exponent, bytes| Some(Self { form, value_type: Some(t), exponent, bytes });
+        let content = |form, bytes| Some(Self { form, value_type: Some(t), bytes, ..Self::default() });
         match t {
             t if is_count(t) => {
                 let mut bytes = Vec::new();
                 ints::encode(&mut bytes, &values().map(count_of).collect::<Option<Vec<i64>>>()?);
-                content(INTS, 0, bytes)
+                content(INTS, bytes)
             }
             ValueType::Float32 | ValueType::Float64 => {
                 Self::floats(t, &values().filter_map(Value::as_f64).collect::<Vec<_>>())
@@ -163,15 +162,15 @@ impl Content {
             ValueType::Bool => {
                 let mut bytes = Vec::new();
                 bits::encode(&mut bytes, &values().map(|value| *value == Value::Bool(true)).collect::<Vec<_>>());
-                content(BITS, 0, bytes)
+                content(BITS, bytes)
             }
             ValueType::Uuid => {
                 let uuid = |value: &Value| if let Value::Uuid(uuid) = value { *uuid.as_bytes() } else { [0; 16] };
-                content(PLAIN, 0, values().flat_map(uuid).collect())
+                content(PLAIN, values().flat_map(uuid).collect())
             }
             ValueType::String | ValueType::Bytes => {
-                let (form, bytes) = strings(&values().map(raw_bytes).collect(), encoding);
-                content(form, 0, bytes)
+                let (form, bytes, values) = strings(&values().map(raw_bytes).collect(), encoding);
+                Some(Self { form, value_type: Some(t), bytes, values, ..Self::default() })
             }
             _ => None,
         }
@@ -192,12 +191,12 @@ impl Content {
             _ => scaled(f, exponent),
         };
         let fitting = (0..=EXPONENT_MAX).find(|exponent| floats.iter().all(|f| in_type(*f, *exponent).is_some()));
-        let mut best = Self { form: PLAIN, value_type: Some(t), exponent: 0, bytes: plain };
+        let mut best = Self { form: PLAIN, value_type: Some(t), bytes: plain, ..Self::default() };
         if let Some(exponent) = fitting {
             let mut bytes = Vec::new();
             ints::encode(&mut bytes, &floats.iter().filter_map(|f| in_type(*f, exponent)).collect::<Vec<_>>());
             if bytes.len() < best.bytes.len() {
-                best = Self { form: SCALED, value_type: Some(t), exponent, bytes };
+                best = Self { form: SCALED, exponent, bytes, ..best };
             }
         }
         Some(best)
@@ -229,7 +228,13 @@ fn dictionary(cells: &[&Cell], content: &Content, worth: f64) -> Option<Content>
     header(&mut bytes, &inner, sorted.len(), sorted.len());
     bytes.extend_from_slice(&inner.bytes);
     let pays = (bytes.len() as f64) < worth * content.bytes.len() as f64;
-    pays.then_some(Content { form: DICTIONARY, value_type: content.value_type, exponent: 0, bytes })
+    pays.then_some(Content {
+        form: DICTIONARY,
+        value_type: content.value_type,
+        bytes,
+        values: inner.values,
+        ..Content::default()
+    })
 }
 
 /// For each key, the number of the first key equal to it; and the positions of these first keys. `None` as soon as it is clear that

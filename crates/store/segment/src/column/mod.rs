@@ -20,11 +20,12 @@
 //! | 11 sources | | sources, a sequence of integers; the lists of outgoing edges have the targets |
 //!
 //! A heap is a sequence of integers, which say where each string begins, and the bytes. The sequence has one integer more than
-//! there are strings. The writer picks the form that takes the fewest bytes. A dictionary must save a tenth, because reading it
-//! takes two steps.
+//! there are strings. If a part has pieces, they hold the bytes. The writer picks the form that takes the fewest bytes. A dictionary
+//! must save a tenth, because reading it takes two steps.
 
 mod across;
 mod encode;
+mod long;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -36,12 +37,14 @@ use crate::bits::Bits;
 use crate::corrupt;
 use crate::heap::Heap;
 use crate::ints::Ints;
+use crate::pieces::Pieces;
 use crate::symbols::Symbols;
 use crate::text::{self, Mode, Text};
 use crate::value;
 
 pub use across::cells_across;
 pub use encode::{encode, encode_ends, encode_sources};
+pub use long::LongValues;
 
 /// Places that a chunk covers at most.
 pub const POSITIONS: usize = 1 << 16;
@@ -92,8 +95,8 @@ enum Body<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// Reads a chunk. O(1).
-    pub fn parse(data: &'a [u8]) -> Result<Self> {
+    /// Reads a chunk. If it has pieces, they hold the bytes of its values. O(1).
+    pub fn parse(data: &'a [u8], pieces: Option<&'a Pieces<'a>>) -> Result<Self> {
         let (header, rest) = data.split_first_chunk::<HEADER>().ok_or_else(|| corrupt("a column chunk ends early"))?;
         let address = data.as_ptr().addr();
         let [form, type_code, presence, exponent, a, b, c, d, e, f, g, h] = *header;
@@ -118,13 +121,13 @@ impl<'a> Chunk<'a> {
             if content.first() == Some(&DICTIONARY) {
                 return Err(corrupt("a dictionary in a dictionary"));
             }
-            let distinct = Self::parse(content)?;
+            let distinct = Self::parse(content, pieces)?;
             if codes.len() != cells || distinct.present.is_some() || distinct.is_of_ends() {
                 return Err(missing());
             }
             return Ok(Self { positions, cells, present, address, codes: Some(codes), ..distinct });
         }
-        let body = Body::parse(form, value_type, exponent, cells, content)?;
+        let body = Body::parse(form, value_type, exponent, cells, content, pieces)?;
         if body.len() != Some(cells) {
             return Err(missing());
         }
@@ -411,7 +414,14 @@ impl<'a> Chunk<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn parse(form: u8, t: Option<ValueType>, exponent: u8, cells: usize, data: &'a [u8]) -> Result<Self> {
+    fn parse(
+        form: u8,
+        t: Option<ValueType>,
+        exponent: u8,
+        cells: usize,
+        data: &'a [u8],
+        pieces: Option<&'a Pieces<'a>>,
+    ) -> Result<Self> {
         let plain = |size: usize| data.get(..cells * size).ok_or_else(|| corrupt("a column chunk ends early"));
         Ok(match (form, t) {
             (INTS, Some(t)) if is_count(t) => Body::Ints(Ints::split(data)?.0),
@@ -420,13 +430,13 @@ impl<'a> Body<'a> {
             (PLAIN, Some(ValueType::Float64)) => Body::Float64(plain(8)?.as_chunks().0),
             (PLAIN, Some(ValueType::Uuid)) => Body::Uuids(plain(16)?.as_chunks().0),
             (BITS, Some(ValueType::Bool)) => Body::Bools(Bits::split(data)?.0),
-            (BYTES, Some(ValueType::String | ValueType::Bytes)) => Body::Bytes(Heap::split(data)?),
+            (BYTES, Some(ValueType::String | ValueType::Bytes)) => Body::Bytes(Heap::split(data, pieces)?),
             (SYMBOLS, Some(ValueType::String | ValueType::Bytes)) => {
                 let (symbols, rest) = Symbols::split(data)?;
-                Body::Symbols(symbols, Heap::split(rest)?)
+                Body::Symbols(symbols, Heap::split(rest, pieces)?)
             }
             (SEARCHABLE, Some(ValueType::String)) => Body::Searchable(data, Text::parse(data).map_err(damaged)?.len()),
-            (CELLS, None) => Body::Cells(Heap::split(data)?),
+            (CELLS, None) => Body::Cells(Heap::split(data, pieces)?),
             (ENDS, None) => {
                 let (sources, rest) = Ints::split(data)?;
                 Body::Ends(sources, Some(Ints::split(rest)?.0))

@@ -65,7 +65,7 @@ proptest! {
     fn chunks_give_back_their_cells(cells in cells(), encoding in encoding()) {
         let mut bytes = Vec::new();
         encode(&mut bytes, &cells, encoding);
-        let chunk = Chunk::parse(&bytes).unwrap();
+        let chunk = Chunk::parse(&bytes, None).unwrap();
         let last = cells.iter().rposition(|cell| !cell.is_absent()).map_or(0, |last| last + 1);
         prop_assert!((last..=cells.len()).contains(&chunk.positions()));
         prop_assert_eq!(chunk.len(), cells.iter().filter(|cell| !cell.is_absent()).count());
@@ -90,7 +90,7 @@ proptest! {
             }))
             .collect();
         let chunks: Vec<Option<Chunk>> =
-            encoded.iter().map(|bytes| bytes.as_ref().map(|bytes| Chunk::parse(bytes).unwrap())).collect();
+            encoded.iter().map(|bytes| bytes.as_ref().map(|bytes| Chunk::parse(bytes, None).unwrap())).collect();
         let asked: Vec<Option<&Chunk>> = chunks.iter().map(Option::as_ref).collect();
         let mut found = vec![Cell::Absent; columns.len()];
         cells_across(&asked, position, |number, cell| found[number] = cell).unwrap();
@@ -107,14 +107,14 @@ proptest! {
         }).collect();
         let mut bytes = Vec::new();
         encode_ends(&mut bytes, &edges);
-        let chunk = Chunk::parse(&bytes).unwrap();
+        let chunk = Chunk::parse(&bytes, None).unwrap();
         for (position, edge) in edges.iter().enumerate() {
             prop_assert_eq!(&chunk.edge(EdgeId(9), position).unwrap(), edge);
             prop_assert_eq!(chunk.source_at(0), None);
         }
         let mut bytes = Vec::new();
         encode_sources(&mut bytes, &edges);
-        let chunk = Chunk::parse(&bytes).unwrap();
+        let chunk = Chunk::parse(&bytes, None).unwrap();
         for (position, edge) in edges.iter().enumerate() {
             let source = chunk.rank(position).and_then(|rank| chunk.source_at(rank));
             prop_assert_eq!(source, edge.map(|edge| edge.source));
@@ -134,7 +134,7 @@ proptest! {
             bytes[at] = byte;
         }
         bytes.truncate(cut.index(bytes.len() + 1));
-        if let Ok(chunk) = Chunk::parse(&bytes) {
+        if let Ok(chunk) = Chunk::parse(&bytes, None) {
             for position in 0..chunk.positions().min(400) {
                 let _ = chunk.cell(position);
                 let _ = (chunk.edge(EdgeId(0), position), chunk.rank(position).map(|rank| chunk.source_at(rank)));
@@ -148,7 +148,7 @@ fn the_form_is_what_takes_least() {
     let form = |values: &mut dyn Iterator<Item = Value>| {
         let mut bytes = Vec::new();
         encode(&mut bytes, &values.map(Cell::One).collect::<Vec<_>>(), Encoding::Auto);
-        (Chunk::parse(&bytes).unwrap().form(), bytes.len())
+        (Chunk::parse(&bytes, None).unwrap().form(), bytes.len())
     };
     let text = |n: u32| format!("the lantern of meadow {n}");
     let (kept, bytes) = form(&mut (0..2000).map(|n| Value::string(text(n))));
@@ -174,7 +174,7 @@ fn the_form_can_be_chosen() {
         for (cells, form) in [(&texts, of_texts), (&numbers, of_numbers)] {
             let mut bytes = Vec::new();
             encode(&mut bytes, cells, encoding);
-            assert_eq!(Chunk::parse(&bytes).unwrap().form(), form, "{encoding}");
+            assert_eq!(Chunk::parse(&bytes, None).unwrap().form(), form, "{encoding}");
         }
     }
 }
@@ -185,7 +185,7 @@ fn parts_of_texts_are_found() {
     let cells: Vec<Cell> = (0..1000).map(|n| text(n).map_or(Cell::Absent, |text| Cell::One(Value::string(text)))).collect();
     let mut bytes = Vec::new();
     encode(&mut bytes, &cells, Encoding::parse("searchable").unwrap());
-    let chunk = Chunk::parse(&bytes).unwrap();
+    let chunk = Chunk::parse(&bytes, None).unwrap();
     type Test = fn(&str, &str) -> bool;
     let modes: [(Mode, Test); 4] = [
         (Mode::Equal, |text, part| text == part),
@@ -219,4 +219,49 @@ fn what_repeats_or_is_regular_takes_little() {
     assert!(size(of(&|at| Value::Float64(((at * 7919) % 10_000) as f64 / 10_000.0))) < 2 * n);
     let sparse = (0..n).map(|at| if at % 100 == 0 { Cell::One("rare".into()) } else { Cell::Absent }).collect();
     assert!(size(sparse) < n / 4);
+}
+
+/// Values of several pieces, encoded at once or one after the other.
+#[test]
+fn long_values_come_back_from_a_file() {
+    use crate::file::{Identity, PartKey, SegmentFile, SegmentWriter};
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("1.seg");
+    let key = |chunk| PartKey { part: 1, kind: 0, label: 0, sub: 0, chunk };
+    let noise = |n: u64, len: usize| {
+        (0..len as u64).map(|i| (i * i * 31 + n * 7919).wrapping_mul(0x9e37_79b9) as u8).collect::<Vec<_>>()
+    };
+    let text = |n: usize| Value::string(format!("{n} the lantern of meadow {} ", n * n).repeat(n * 7 % 600));
+    let bytes = |n: usize| Value::Bytes(noise(n as u64, n * 13 % 5000).into());
+    let list = |n: usize| Value::list(vec![text(n), Value::from(n as i64)]);
+    let columns: [(Option<ValueType>, Encoding, &str, &dyn Fn(usize) -> Value); 4] = [
+        (Some(ValueType::String), Encoding::Auto, "symbols", &text),
+        (Some(ValueType::String), Encoding::Plain, "bytes", &text),
+        (Some(ValueType::Bytes), Encoding::Auto, "bytes", &bytes),
+        (Some(ValueType::List), Encoding::Auto, "cells", &list),
+    ];
+    let cells = |value: &dyn Fn(usize) -> Value| -> Vec<Cell> {
+        (0..400).map(|n| if n % 5 == 2 { Cell::Absent } else { Cell::One(value(n)) }).collect()
+    };
+    let mut writer = SegmentWriter::create(&path, Identity::default()).unwrap();
+    for (column, (value_type, encoding, _, value)) in (0..).zip(&columns) {
+        let (cells, mut out) = (cells(value), Vec::new());
+        let values = encode(&mut out, &cells, *encoding);
+        writer.put_values(key(2 * column), &out, values).unwrap();
+        let mut long = LongValues::begin(&mut writer, *value_type, *encoding, &cells[..100]);
+        cells.iter().try_for_each(|cell| long.put(cell)).unwrap();
+        long.finish(key(2 * column + 1)).unwrap();
+    }
+    writer.finish().unwrap();
+    let file = SegmentFile::open(&path).unwrap();
+    file.verify().unwrap();
+    for (column, (value_type, _, form, value)) in (0..).zip(&columns) {
+        for chunk in [2 * column, 2 * column + 1].map(|chunk| file.column(key(chunk)).unwrap().unwrap()) {
+            assert_eq!(chunk.form(), *form);
+            assert_eq!(chunk.value_type(), value_type.filter(|t| *t != ValueType::List));
+            for (position, cell) in cells(value).iter().enumerate() {
+                assert!(same(&chunk.cell(position).unwrap(), cell), "{form} {position}");
+            }
+        }
+    }
 }

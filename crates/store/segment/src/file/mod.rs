@@ -4,22 +4,26 @@
 //!   magic 8 "MGRVSEG1" | its database 16 | its own id 16 | zeros 24 | parts, each filled up with zeros to a multiple of 64
 //!   | directory | footer
 //!
-//!   directory   for every part, by key: key 16 | offset 8 | length 8 | checksum 8
+//!   part        its bytes | checksums of its pieces, 8 each. The pieces, of 64 kB each, are anywhere before it
+//!   directory   for every part, by key: key 16 | offset 8 | length 8 | checksum 8 | offset of the pieces 8 | their length 8
 //!   key         part 1 | kind 1 | label 2 | sub 4 | chunk 8; big-endian, so that the order of bytes is the order of keys
 //!   footer      offset of the directory 8 | number of parts 8 | checksum of the first 64 bytes, the directory and the 16 bytes
 //!               before 8 | format 4 | zeros 4 | magic 8
 //! ```
-//! Checksums are 64-bit XXH3. The checksum of a part also covers the zeros after it, so some checksum covers every byte of a file.
-//! Opening a file verifies the checksum of the directory. A process verifies the checksum of a part when it first reads the part.
-//! Before format 4 the first 64 bytes hold no ids, and the directory's checksum does not cover them. Integers outside keys are
-//! little-endian.
+//! Checksums are 64-bit XXH3. The checksum of a part also covers the checksums of its pieces and the zeros after it, and that of a last
+//! piece covers the zeros after it, so some checksum covers every byte of a file. Opening a file verifies the checksum of the directory.
+//! A process verifies the checksum of a part when it first reads the part, and that of a piece when it first reads a value in it.
+//! Before format 6 no part has pieces, and the directory says nothing of them. Before format 4 the first 64 bytes hold no ids, and the
+//! directory's checksum does not cover them. Integers outside keys are little-endian.
+
+mod writer;
 
 use std::fs::File;
 use std::hash::{Hash, Hasher};
-use std::io::{BufWriter, ErrorKind, Seek, Write};
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use mangrove_graph::{GraphError, Result};
@@ -31,15 +35,23 @@ use crate::adjacency::Lists;
 use crate::column::Chunk;
 use crate::corrupt;
 use crate::names::Names;
+use crate::pieces::{PIECE, Pieces};
+
+use writer::written;
+pub use writer::{PiecesWriter, SegmentWriter};
 
 const MAGIC: [u8; 8] = *b"MGRVSEG1";
 /// The format that this code writes. It also reads all earlier formats.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 /// Since this format, a file names its database and itself.
 const FORMAT_IDENTIFIED: u32 = 4;
+/// Since this format, parts may have pieces.
+const FORMAT_PIECES: u32 = 6;
 const ALIGN: usize = 64;
 const KEY: usize = 16;
-const ENTRY: usize = 40;
+const ENTRY: usize = 56;
+/// The size of an entry without pieces.
+const ENTRY_WHOLE: usize = 40;
 const FOOTER: usize = 40;
 
 /// Identifies a part.
@@ -113,7 +125,7 @@ impl Identity {
 pub struct SegmentFile {
     /// Parsed parts, each added on its first use. They borrow from the map, and are dropped before it.
     parsed: Box<[OnceLock<Box<Parsed<'static>>>]>,
-    path: PathBuf,
+    path: Arc<Path>,
     map: Mmap,
     format: u32,
     identity: Identity,
@@ -125,13 +137,23 @@ pub struct SegmentFile {
     verified: Box<[AtomicBool]>,
 }
 
-/// A parsed part, which is read in place.
+/// A parsed part, and its pieces.
+struct Parsed<'a> {
+    content: Content<'a>,
+    /// The content borrows from them.
+    _pieces: Option<Arc<Pieces<'a>>>,
+}
+
+/// The content of a part, which is read in place.
 #[derive(Debug)]
-enum Parsed<'a> {
+enum Content<'a> {
     Column(Chunk<'a>),
     Lists(Lists<'a>),
     Names(Names<'a>),
 }
+
+/// Reads a part with its pieces.
+type Parse = fn(&'static [u8], Option<&'static Pieces<'static>>) -> Result<Content<'static>>;
 
 impl SegmentFile {
     /// Opens a file and verifies its directory. O(parts).
@@ -169,7 +191,8 @@ impl SegmentFile {
         }
         let directory = usize::try_from(word(&footer[..8])).unwrap_or(usize::MAX);
         let parts = usize::try_from(word(&footer[8..16])).unwrap_or(usize::MAX);
-        let fits = parts.checked_mul(ENTRY).and_then(|bytes| bytes.checked_add(directory)) == Some(body);
+        let entry = if format < FORMAT_PIECES { ENTRY_WHOLE } else { ENTRY };
+        let fits = parts.checked_mul(entry).and_then(|bytes| bytes.checked_add(directory)) == Some(body);
         let covered = if format < FORMAT_IDENTIFIED { &[] } else { &header[..] };
         let is_whole = |directory: &[u8]| checksum(&[covered, directory]) == word(&footer[16..24]);
         if !fits || !is_whole(&map[directory..body + 16]) || format < FORMAT_IDENTIFIED && !zeros(&header[8..]) {
@@ -189,8 +212,10 @@ impl SegmentFile {
         segment.places.reserve(parts);
         for at in 0..parts {
             segment.places.insert(PartKey::parse(&segment.entry(at)[..KEY]), at as u32);
-            let (start, len) = segment.range(at);
-            if start.checked_add(len).and_then(|end| end.checked_next_multiple_of(ALIGN)).is_none_or(|end| end > directory) {
+            let is_beyond = |(start, len): (usize, usize)| {
+                start.checked_add(len).and_then(|end| end.checked_next_multiple_of(ALIGN)).is_none_or(|end| end > directory)
+            };
+            if is_beyond(segment.pieces_range(at)) || is_beyond(segment.filled_range(at)) {
                 return Err(damaged("a part beyond its end"));
             }
         }
@@ -198,18 +223,37 @@ impl SegmentFile {
     }
 
     fn entry(&self, at: usize) -> &[u8] {
-        &self.map[self.directory + at * ENTRY..][..ENTRY]
+        let entry = if self.format < FORMAT_PIECES { ENTRY_WHOLE } else { ENTRY };
+        &self.map[self.directory + at * entry..][..entry]
     }
 
+    /// A number of an entry, by its offset there; 0 beyond the end of the entry.
+    fn size(&self, at: usize, offset: usize) -> usize {
+        self.entry(at).get(offset..).map_or(0, |bytes| usize::try_from(word(bytes)).unwrap_or(usize::MAX))
+    }
+
+    /// Where a part begins, and its length without the checksums of its pieces.
     fn range(&self, at: usize) -> (usize, usize) {
-        let entry = self.entry(at);
-        let size = |bytes| usize::try_from(word(bytes)).unwrap_or(usize::MAX);
-        (size(&entry[KEY..KEY + 8]), size(&entry[KEY + 8..KEY + 16]))
+        (self.size(at, KEY), self.size(at, KEY + 8))
+    }
+
+    /// Where the pieces of a part begin, and their length.
+    fn pieces_range(&self, at: usize) -> (usize, usize) {
+        (self.size(at, KEY + 24), self.size(at, KEY + 32))
+    }
+
+    /// Where a part begins, and its length with the checksums of its pieces.
+    fn filled_range(&self, at: usize) -> (usize, usize) {
+        let ((start, len), (_, pieces)) = (self.range(at), self.pieces_range(at));
+        (start, len.saturating_add(pieces.div_ceil(PIECE).saturating_mul(8)))
     }
 
     /// The keys of all parts, and the bytes that each takes.
     pub fn sizes(&self) -> impl Iterator<Item = (PartKey, u64)> {
-        (0..self.parts()).map(|at| (PartKey::parse(&self.entry(at)[..KEY]), self.range(at).1.next_multiple_of(ALIGN) as u64))
+        let filled = |(_, len): (usize, usize)| len.next_multiple_of(ALIGN) as u64;
+        (0..self.parts()).map(move |at| {
+            (PartKey::parse(&self.entry(at)[..KEY]), filled(self.filled_range(at)) + filled(self.pieces_range(at)))
+        })
     }
 
     /// The number of parts.
@@ -233,12 +277,17 @@ impl SegmentFile {
         low
     }
 
-    /// The verified bytes of a part.
+    /// The verified bytes of a part, without its pieces.
     ///
     /// # Errors
     /// [`GraphError::Corrupt`] if the bytes are not the ones written. The error names the file and the place.
     pub fn part(&self, at: usize) -> Result<&[u8]> {
-        let (start, len) = self.range(at);
+        self.filled(at).map(|filled| &filled[..self.range(at).1])
+    }
+
+    /// The verified bytes of a part, the checksums of its pieces, and the zeros after them.
+    fn filled(&self, at: usize) -> Result<&[u8]> {
+        let (start, len) = self.filled_range(at);
         let filled = &self.map[start..(start + len).next_multiple_of(ALIGN)];
         if !self.verified[at].load(Ordering::Relaxed) {
             if xxh3_64(filled) != word(&self.entry(at)[KEY + 16..]) {
@@ -247,7 +296,18 @@ impl SegmentFile {
             }
             self.verified[at].store(true, Ordering::Relaxed);
         }
-        Ok(&filled[..len])
+        Ok(filled)
+    }
+
+    /// The pieces of a part, not yet verified; `None` if it has none.
+    fn pieces(&self, at: usize) -> Result<Option<Pieces<'_>>> {
+        let (start, len) = self.pieces_range(at);
+        if len == 0 {
+            return Ok(None);
+        }
+        let sums = &self.filled(at)?[self.range(at).1..][..len.div_ceil(PIECE) * 8];
+        let filled = &self.map[start..(start + len).next_multiple_of(ALIGN)];
+        Ok(Some(Pieces::new(len, filled, sums.as_chunks().0, self.path.clone(), start)))
     }
 
     /// The chunk numbers of all parts that share the other fields of this key.
@@ -267,51 +327,59 @@ impl SegmentFile {
 
     /// A chunk of a column; `None` if no part has this key.
     pub fn column(&self, key: PartKey) -> Result<Option<&Chunk<'_>>> {
-        match self.parsed(key, |bytes| Chunk::parse(bytes).map(Parsed::Column))? {
-            Some(Parsed::Column(chunk)) => Ok(Some(chunk)),
+        match self.parsed(key, |bytes, pieces| Chunk::parse(bytes, pieces).map(Content::Column))? {
+            Some(Content::Column(chunk)) => Ok(Some(chunk)),
             found => found.map_or(Ok(None), |_| Err(other_form())),
         }
     }
 
     /// A chunk of lists of edges; `None` if no part has this key.
     pub fn lists(&self, key: PartKey) -> Result<Option<&Lists<'_>>> {
-        match self.parsed(key, |bytes| Lists::parse(bytes).map(Parsed::Lists))? {
-            Some(Parsed::Lists(lists)) => Ok(Some(lists)),
+        match self.parsed(key, |bytes, _| Lists::parse(bytes).map(Content::Lists))? {
+            Some(Content::Lists(lists)) => Ok(Some(lists)),
             found => found.map_or(Ok(None), |_| Err(other_form())),
         }
     }
 
     /// A chunk of names; `None` if no part has this key.
     pub fn names(&self, key: PartKey) -> Result<Option<&Names<'_>>> {
-        match self.parsed(key, |bytes| Names::parse(bytes).map(Parsed::Names))? {
-            Some(Parsed::Names(names)) => Ok(Some(names)),
+        match self.parsed(key, |bytes, _| Names::parse(bytes).map(Content::Names))? {
+            Some(Content::Names(names)) => Ok(Some(names)),
             found => found.map_or(Ok(None), |_| Err(other_form())),
         }
     }
 
-    /// A parsed part, from the cache. Without the cache, a reader of single cells would spend most of its time parsing headers.
+    /// The content of a part, from the cache. Without the cache, a reader of single cells would spend most of its time parsing headers.
     #[inline]
-    fn parsed(&self, key: PartKey, parse: fn(&'static [u8]) -> Result<Parsed<'static>>) -> Result<Option<&Parsed<'_>>> {
+    fn parsed(&self, key: PartKey, parse: Parse) -> Result<Option<&Content<'_>>> {
         let Some(at) = self.find(key) else { return Ok(None) };
         match self.parsed[at].get() {
-            Some(parsed) => Ok(Some(parsed)),
+            Some(parsed) => Ok(Some(&parsed.content)),
             None => self.parse(at, parse).map(Some),
         }
     }
 
     #[cold]
-    fn parse(&self, at: usize, parse: fn(&'static [u8]) -> Result<Parsed<'static>>) -> Result<&Parsed<'_>> {
-        let bytes = self.part(at)?;
-        // SAFETY: the map stays in place, unchanged, until `self` is dropped, even if `self` moves. The parsed part is private to
-        // `self`. `self` lends it for no longer than `self` is borrowed, and drops it before the map.
-        let bytes = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(bytes) };
-        let parsed = parse(bytes)?;
-        Ok(self.parsed[at].get_or_init(|| Box::new(parsed)))
+    fn parse(&self, at: usize, parse: Parse) -> Result<&Content<'_>> {
+        let (bytes, pieces) = (self.part(at)?, self.pieces(at)?.map(Arc::new));
+        // SAFETY: the map stays in place, unchanged, until `self` is dropped, even if `self` moves. The pieces stay in place as long as
+        // the parsed part is there, which keeps them. The parsed part is private to `self`. `self` lends its content for no longer than
+        // `self` is borrowed, and drops it before the map.
+        let parsed = unsafe {
+            let bytes = std::mem::transmute::<&[u8], &'static [u8]>(bytes);
+            let pieces = std::mem::transmute::<Option<Arc<Pieces<'_>>>, Option<Arc<Pieces<'static>>>>(pieces);
+            let lent = pieces.as_deref().map(|pieces| &*std::ptr::from_ref(pieces));
+            Parsed { content: parse(bytes, lent)?, _pieces: pieces }
+        };
+        Ok(&self.parsed[at].get_or_init(|| Box::new(parsed)).content)
     }
 
-    /// Verifies every part.
+    /// Verifies every part and every piece.
     pub fn verify(&self) -> Result<()> {
-        (0..self.parts()).try_for_each(|at| self.part(at).map(|_| ()))
+        (0..self.parts()).try_for_each(|at| {
+            self.part(at)?;
+            self.pieces(at)?.map_or(Ok(()), |pieces| pieces.verify())
+        })
     }
 
     /// Writes a durable copy of the file, as it was when it was opened, even if it has been removed since. Refuses to copy a
@@ -360,92 +428,10 @@ fn word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A segment file that is being written. It has another name until it is complete.
-pub struct SegmentWriter {
-    path: PathBuf,
-    unfinished: PathBuf,
-    out: BufWriter<File>,
-    header: [u8; ALIGN],
-    entries: Vec<(PartKey, u64, u64, u64)>,
-    end: u64,
-}
-
-impl SegmentWriter {
-    /// Creates a file that does not exist yet.
-    pub fn create(path: &Path, identity: Identity) -> Result<Self> {
-        let unfinished = path.with_extension("unfinished");
-        let mut out = BufWriter::with_capacity(1 << 20, File::create(&unfinished).map_err(named(&unfinished))?);
-        let header = identity.header();
-        out.write_all(&header).map_err(written)?;
-        Ok(Self { path: path.into(), unfinished, out, header, entries: Vec::new(), end: ALIGN as u64 })
-    }
-
-    /// Adds a part. Parts may come in any order, but each key only once.
-    pub fn put(&mut self, key: PartKey, bytes: &[u8]) -> Result<()> {
-        let filling = &[0; ALIGN][..bytes.len().next_multiple_of(ALIGN) - bytes.len()];
-        let filled = [bytes, filling];
-        filled.iter().try_for_each(|bytes| self.out.write_all(bytes)).map_err(written)?;
-        self.entries.push((key, self.end, bytes.len() as u64, checksum(&filled)));
-        self.end += (bytes.len() + filling.len()) as u64;
-        Ok(())
-    }
-
-    /// Completes the file, makes it durable and gives it its name.
-    pub fn finish(self) -> Result<()> {
-        let path = self.path.clone();
-        self.complete(true)?;
-        let directory = path.parent().unwrap_or(Path::new("."));
-        if cfg!(unix) { File::open(directory).and_then(|directory| directory.sync_all()).map_err(written) } else { Ok(()) }
-    }
-
-    /// Completes the file and gives it its name. A crash of the machine may leave it damaged: for what can be made again.
-    pub fn finish_unsynced(self) -> Result<()> {
-        self.complete(false)
-    }
-
-    fn complete(mut self, durable: bool) -> Result<()> {
-        self.entries.sort_unstable_by_key(|(key, ..)| key.bytes());
-        let mut tail = Vec::with_capacity(self.entries.len() * ENTRY + FOOTER);
-        for (key, start, len, checksum) in &self.entries {
-            tail.extend_from_slice(&key.bytes());
-            [start, len, checksum].iter().for_each(|word| tail.extend_from_slice(&word.to_le_bytes()));
-        }
-        tail.extend_from_slice(&self.end.to_le_bytes());
-        tail.extend_from_slice(&(self.entries.len() as u64).to_le_bytes());
-        let checksum = checksum(&[&self.header, &tail]);
-        tail.extend_from_slice(&checksum.to_le_bytes());
-        tail.extend_from_slice(&FORMAT.to_le_bytes());
-        tail.extend_from_slice(&[0; 4]);
-        tail.extend_from_slice(&MAGIC);
-        debug_assert_eq!(self.out.stream_position().ok(), Some(self.end));
-        self.out.write_all(&tail).map_err(written)?;
-        let file = self.out.into_inner().map_err(|error| written(error.into_error()))?;
-        if durable {
-            file.sync_all().map_err(written)?;
-        }
-        std::fs::rename(&self.unfinished, &self.path).map_err(named(&self.unfinished))
-    }
-}
-
-/// Turns an I/O error into one that names the file.
-fn named(path: &Path) -> impl FnOnce(std::io::Error) -> GraphError {
-    let message = move |error: &std::io::Error| format!("{}: {error}", path.display());
-    move |error| match written(std::io::Error::from(error.kind())) {
-        GraphError::DiskFull => GraphError::DiskFull,
-        _ => GraphError::Storage { message: message(&error), source: Some(Box::new(error)) },
-    }
-}
-
-fn written(error: std::io::Error) -> GraphError {
-    use std::io::ErrorKind::*;
-    match error.kind() {
-        StorageFull | QuotaExceeded | FileTooLarge => GraphError::DiskFull,
-        _ => GraphError::storage(error),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     const IDENTITY: Identity = Identity { database: Uuid::from_u128(7), own: Uuid::from_u128(11) };
@@ -478,6 +464,40 @@ mod tests {
         assert_eq!(file.get(key(1, 3)).unwrap(), None);
         file.verify().unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    /// Pieces are verified when they are read, and not before.
+    #[test]
+    fn a_damaged_piece_leaves_the_others_readable() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, long) = (directory.path().join("1.seg"), "thistle ".repeat(2 * PIECE / 8 + 9));
+        let mut writer = SegmentWriter::create(&path, IDENTITY).unwrap();
+        writer.put_values(key(1, 0), format!("head{long}").as_bytes(), long.len()).unwrap();
+        writer.put_values(key(1, 1), b"headshort", 5).unwrap();
+        writer.finish().unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let file = SegmentFile::open(&path).unwrap();
+        assert_eq!(file.sizes().map(|(_, bytes)| bytes).sum::<u64>() as usize, whole.len() - ALIGN - 2 * ENTRY - FOOTER);
+        assert_eq!(file.get(key(1, 1)).unwrap(), Some(&b"headshort"[..]));
+        assert_eq!(file.get(key(1, 0)).unwrap(), Some(&b"head"[..]));
+        let pieces = file.pieces(file.find(key(1, 0)).unwrap()).unwrap().unwrap();
+        assert_eq!(pieces.get(0..long.len()).unwrap(), long.as_bytes());
+        assert!(pieces.get(0..long.len() + 1).is_err(), "zeros that fill the part are no value");
+
+        // The pieces come first. Each flip damages one of them, the last one in the zeros after the values.
+        for (at, damaged) in [(0, 0), (PIECE - 1, 0), (PIECE, 1), (2 * PIECE + 71, 2), (2 * PIECE + 72, 2)] {
+            let mut bytes = whole.clone();
+            bytes[ALIGN + at] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+            let file = SegmentFile::open(&path).unwrap();
+            let pieces = file.pieces(file.find(key(1, 0)).unwrap()).unwrap().unwrap();
+            for piece in 0..3 {
+                let range = piece * PIECE..long.len().min((piece + 1) * PIECE);
+                assert_eq!(pieces.get(range).is_err(), piece == damaged, "byte {at}, piece {piece}");
+            }
+            assert!(pieces.get(0..long.len()).unwrap_err().to_string().contains("1.seg"));
+            assert!(pieces.verify().is_err() && file.verify().is_err());
+        }
     }
 
     #[test]
