@@ -16,8 +16,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
-use arrow_array::{Array, ArrayRef, Date32Array, Int64Array, NullArray, make_array};
+use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, LargeStringBuilder};
+use arrow_array::{Array, ArrayRef, Date32Array, Int64Array, LargeStringArray, NullArray, StringArray, make_array};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, TimeUnit};
 use mangrove_graph::value::exact_double;
 use mangrove_graph::{PropertyColumn, Value, column};
@@ -303,13 +304,23 @@ fn finish(rows: usize, builders: Vec<(Arc<str>, Column)>) -> PyResult<Columns> {
     Ok(Columns { rows, columns: columns.collect::<PyResult<_>>()? })
 }
 
+/// Texts as a plain array, if 32 bits can say where each begins.
+fn texts(large: LargeStringArray) -> ArrayRef {
+    let offsets: Option<Vec<i32>> = large.value_offsets().iter().map(|offset| i32::try_from(*offset).ok()).collect();
+    let plain = offsets.map(|offsets| {
+        let (_, bytes, nulls) = large.clone().into_parts();
+        StringArray::new(OffsetBuffer::new(offsets.into()), bytes, nulls)
+    });
+    plain.map_or_else(|| Arc::new(large) as ArrayRef, |plain| Arc::new(plain))
+}
+
 /// A column that grows cell by cell.
 enum Column {
     Empty(usize),
     Bools(BooleanBuilder),
     Ints(Int64Builder),
     Floats(Float64Builder),
-    Texts(StringBuilder),
+    Texts(LargeStringBuilder),
     Values(Vec<Option<Value>>),
 }
 
@@ -391,7 +402,7 @@ impl Column {
         } else if cell.is_instance_of::<PyFloat>() {
             Column::Floats(Float64Builder::new())
         } else if cell.is_instance_of::<PyString>() {
-            Column::Texts(StringBuilder::new())
+            Column::Texts(LargeStringBuilder::new())
         } else {
             return None;
         };
@@ -434,7 +445,7 @@ impl Column {
             Column::Bools(mut builder) => Arc::new(builder.finish()),
             Column::Ints(mut builder) => Arc::new(builder.finish()),
             Column::Floats(mut builder) => Arc::new(builder.finish()),
-            Column::Texts(mut builder) => Arc::new(builder.finish()),
+            Column::Texts(mut builder) => texts(builder.finish()),
             Column::Values(_) => unreachable!("values are not taken as an array"),
         }
     }

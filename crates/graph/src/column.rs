@@ -204,10 +204,20 @@ fn map(entries: &StructArray) -> Value {
     Value::list(pairs.into_iter().map(|(key, value)| Value::list(vec![key, value])).collect())
 }
 
-/// An array of `values`, where `None` gives an Arrow null. Returns `None` unless all values are of one type that has an array form.
+/// An array of `values`, where `None` gives an Arrow null. Returns `None` unless all values are of one type that has an array form, and
+/// their bytes fit into one array: 2 GB.
 pub fn array_of(values: &[Option<&Value>]) -> Option<ArrayRef> {
     let first = values.iter().flatten().next()?.value_type();
     if values.iter().flatten().any(|v| v.value_type() != first) {
+        return None;
+    }
+    let bytes = |value: &Value| match value {
+        Value::String(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    let bytes: usize = values.iter().flatten().map(|value| bytes(value)).sum();
+    if bytes > i32::MAX as usize {
         return None;
     }
     macro_rules! primitive {
@@ -227,7 +237,6 @@ pub fn array_of(values: &[Option<&Value>]) -> Option<ArrayRef> {
         ValueType::Float32 => primitive!(Float32Array, Float32),
         ValueType::Float64 => primitive!(Float64Array, Float64),
         ValueType::String => {
-            let bytes = values.iter().flatten().filter_map(|v| v.as_str()).map(str::len).sum();
             let mut builder = StringBuilder::with_capacity(values.len(), bytes);
             values.iter().for_each(|v| builder.append_option(v.and_then(Value::as_str)));
             Arc::new(builder.finish())

@@ -1,5 +1,8 @@
 //! The memory that values take.
 
+use arrow_array::Array;
+
+use crate::cell::{Cell, PropertyColumn};
 use crate::value::{Path, Tree, Value};
 
 /// Bytes of an allocation besides its content: the counts of an `Arc`, the allocator's header, rounding.
@@ -16,6 +19,20 @@ impl Value {
         let mut sum = Sum { bytes: 0, max };
         sum.value(self);
         sum.bytes
+    }
+}
+
+impl PropertyColumn {
+    /// Roughly the bytes of the column. O(rows), O(1) for an array.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            PropertyColumn::Absent(_) => 0,
+            PropertyColumn::Typed(array) => array.get_array_memory_size(),
+            PropertyColumn::Cells(cells) => {
+                let value = |value: &Value| value.memory_bytes(usize::MAX / 4);
+                cells.iter().map(|cell| size_of::<Cell>() + cell.values().map(value).sum::<usize>()).sum()
+            }
+        }
     }
 }
 
@@ -106,5 +123,16 @@ mod tests {
         // 2^60 strings if none were shared.
         let deep = (0..60).fold(Value::from("x"), |value, _| Value::list(vec![value.clone(), value]));
         assert!((1000..2000).contains(&deep.memory_bytes(1000)));
+    }
+
+    #[test]
+    fn a_column_takes_what_its_values_take() {
+        let texts: Vec<Value> = (0..10).map(|n| Value::string("x".repeat(1000 + n))).collect();
+        let typed = crate::column::array_of(&texts.iter().map(Some).collect::<Vec<_>>()).map(PropertyColumn::Typed);
+        let cells = PropertyColumn::Cells(texts.into_iter().map(Cell::One).chain([Cell::Absent]).collect());
+        for column in [typed.expect("an array"), cells] {
+            assert!((10_000..12_000).contains(&column.memory_bytes()), "{}", column.memory_bytes());
+        }
+        assert_eq!(PropertyColumn::Absent(7).memory_bytes(), 0);
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! | values of the column | Arrow type |
 //! |---|---|
-//! | booleans, strings, bytes | Boolean, Utf8, Binary |
+//! | booleans, strings, bytes | Boolean, Utf8, Binary (LargeUtf8, LargeBinary where a column has more than 2 GB) |
 //! | integers | the widest of Int8 … Int64 among them |
 //! | floats, or integers and floats | Float32, Float64 |
 //! | bigints and decimals, alone or with integers | Decimal128 of the digits needed (38 at most), with floats Float64 |
@@ -22,13 +22,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::FixedSizeBinaryBuilder;
+use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DurationMicrosecondArray, FixedSizeListArray,
-    Float32Array, Float64Array, ListArray, NullArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
-    StructArray, TimestampMicrosecondArray, TimestampNanosecondArray, new_null_array,
+    Float32Array, Float64Array, LargeBinaryArray, LargeStringArray, ListArray, NullArray, PrimitiveArray, RecordBatch,
+    RecordBatchOptions, StringArray, StructArray, TimestampMicrosecondArray, TimestampNanosecondArray, new_null_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
 use arrow_select::concat::concat;
 use mangrove_graph::{BigDecimal, DateTime, PropertyColumn, Value, compare, number};
@@ -37,6 +39,9 @@ use crate::describe::Described;
 use crate::results::Results;
 use crate::table::Run;
 use crate::{json, keys, table};
+
+/// How many bytes of text fit into an array with offsets of 32 bits.
+const BYTES_MAX: usize = if cfg!(test) { 1 << 12 } else { i32::MAX as usize };
 
 /// The rows of a result as one batch.
 ///
@@ -56,7 +61,7 @@ pub(crate) fn column(name: &str, batches: &[PropertyColumn]) -> Result<(Field, A
     if let Some(arrays) = arrays.filter(|arrays| !arrays.is_empty())
         && arrays.iter().all(|array| array.data_type() == arrays[0].data_type())
     {
-        let array = concat(&arrays.iter().map(AsRef::as_ref).collect::<Vec<_>>())?;
+        let array = joined(&arrays)?;
         return Ok((named(name, &array, matches!(array.data_type(), DataType::FixedSizeBinary(16))), array));
     }
     let plain = |column: &PropertyColumn| {
@@ -103,8 +108,26 @@ fn whole_array(column: &table::Column<'_>) -> Result<Option<ArrayRef>, ArrowErro
     let runs: Vec<ArrayRef> = column.runs().iter().map(array).collect();
     match &runs[..] {
         [one] => Ok(Some(one.clone())),
-        runs => concat(&runs.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map(Some),
+        runs => joined(runs).map(Some),
     }
+}
+
+/// Arrays of one type as one array.
+fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
+    let large = match arrays[0].data_type() {
+        DataType::Utf8 => DataType::LargeUtf8,
+        DataType::Binary => DataType::LargeBinary,
+        _ => return concat(&arrays.iter().map(AsRef::as_ref).collect::<Vec<_>>()),
+    };
+    let bytes = |array: &ArrayRef| match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().value_data().len(),
+        _ => array.as_binary::<i32>().value_data().len(),
+    };
+    let arrays: Vec<ArrayRef> = match arrays.iter().map(bytes).sum::<usize>() > BYTES_MAX {
+        true => arrays.iter().map(|array| cast(array, &large)).collect::<Result<_, _>>()?,
+        false => arrays.to_vec(),
+    };
+    concat(&arrays.iter().map(AsRef::as_ref).collect::<Vec<_>>())
 }
 
 fn named(name: &str, array: &ArrayRef, is_uuid: bool) -> Field {
@@ -267,10 +290,7 @@ fn build(kind: &Kind, cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
             None => text(cells),
         },
         Kind::Text => text(cells),
-        Kind::Bytes => Arc::new(BinaryArray::from_iter(cells.iter().map(|c| match plain(c)? {
-            Value::Bytes(bytes) => Some(&bytes[..]),
-            _ => None,
-        }))),
+        Kind::Bytes => byte_strings(cells),
         Kind::Uuid => uuids(cells)?,
         Kind::Date => Arc::new(Date32Array::from_iter(cells.iter().map(|c| match plain(c)? {
             Value::Date(date) => Some(date.0),
@@ -328,8 +348,23 @@ fn decimals(cells: &Cells<'_>, whole: u64, scale: i64) -> Result<Option<ArrayRef
 }
 
 fn text(cells: &Cells<'_>) -> ArrayRef {
-    let text = cells.iter().map(|cell| cell.filter(|_| !is_absent(cell)).map(json::text));
-    Arc::new(StringArray::from_iter(text))
+    let texts: Vec<Option<String>> = cells.iter().map(|cell| cell.filter(|_| !is_absent(cell)).map(json::text)).collect();
+    match texts.iter().flatten().map(String::len).sum::<usize>() > BYTES_MAX {
+        true => Arc::new(LargeStringArray::from(texts)),
+        false => Arc::new(StringArray::from(texts)),
+    }
+}
+
+fn byte_strings(cells: &Cells<'_>) -> ArrayRef {
+    let bytes = |c: &Option<&'_ Described>| match plain(c)? {
+        Value::Bytes(bytes) => Some(bytes.clone()),
+        _ => None,
+    };
+    let all: Vec<_> = cells.iter().map(bytes).collect();
+    match all.iter().flatten().map(|bytes| bytes.len()).sum::<usize>() > BYTES_MAX {
+        true => Arc::new(LargeBinaryArray::from_iter(all)),
+        false => Arc::new(BinaryArray::from_iter(all)),
+    }
 }
 
 fn uuids(cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
@@ -403,6 +438,8 @@ fn validity(cells: &Cells<'_>) -> Option<NullBuffer> {
 
 #[cfg(test)]
 mod tests {
+    use mangrove_graph::column::array_of;
+
     use super::*;
     use arrow_array::cast::AsArray;
     use arrow_schema::TimeUnit;
@@ -450,6 +487,31 @@ mod tests {
         ];
         for (values, expected) in cases {
             assert_eq!(*column_of(values.clone()).data_type(), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn more_bytes_than_an_array_takes_are_in_a_large_one() {
+        let text = |n: usize| Value::string(format!("{n} ").repeat(600));
+        assert_eq!(*column_of([text(1), text(2)]).data_type(), DataType::Utf8);
+        let large = column_of([text(1), Value::Null, text(2), text(3), text(4)]);
+        let expected = [Some(text(1)), None, Some(text(2)), Some(text(3)), Some(text(4))];
+        let found = large.as_string::<i64>().iter().map(|text| text.map(Value::string));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        let bytes = |n: u8| Value::Bytes(vec![n; 1500].into());
+        assert_eq!(*column_of([bytes(1), bytes(2)]).data_type(), DataType::Binary);
+        let large = column_of([bytes(1), bytes(2), bytes(3)]);
+        assert_eq!(large.as_binary::<i64>().iter().map(|b| b.map(|b| b[1499])).collect::<Vec<_>>(), [1, 2, 3].map(Some));
+
+        let array =
+            |values: &[Value]| PropertyColumn::Typed(array_of(&values.iter().map(Some).collect::<Vec<_>>()).unwrap());
+        for (value, few, many) in
+            [(text(1), DataType::Utf8, DataType::LargeUtf8), (bytes(1), DataType::Binary, DataType::LargeBinary)]
+        {
+            let (one, two) = (array(&[value.clone()]), array(&[value.clone(), value]));
+            assert_eq!(column("c", &[one.clone(), one.clone()]).unwrap().1.data_type(), &few);
+            let (_, joined) = column("c", &[two.clone(), one.clone(), two]).unwrap();
+            assert_eq!((joined.data_type(), joined.len()), (&many, 5));
         }
     }
 

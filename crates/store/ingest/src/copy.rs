@@ -24,6 +24,9 @@ use crate::writing::write::WRITTEN_OUT_FROM;
 
 /// Elements that are copied at a time, and about as many edges.
 const PAGE: u64 = 8192;
+/// Properties are copied of so many elements first. Of how many then, their size tells.
+const ROWS_FIRST: usize = 128;
+const BYTES_AT_A_TIME: usize = 64 << 20;
 
 /// How a graph is copied.
 pub struct CopyTerms<'a> {
@@ -39,7 +42,7 @@ pub struct CopyTerms<'a> {
 
 /// Copies all vertices and edges with their ids, labels, properties and declarations. The caller commits, or rolls back after an error.
 ///
-/// O(elements). Memory is bounded by a page of elements and the edges of one vertex.
+/// O(elements). Memory is bounded by a page of elements, 64 MB of properties or those of 128 elements, and the edges of one vertex.
 pub fn copy(
     view: &dyn GraphView,
     terms: &CopyTerms<'_>,
@@ -218,22 +221,38 @@ impl Copy<'_> {
         Ok(keys)
     }
 
+    /// Copies the properties of elements, of as many at a time as memory is to hold.
     fn properties(&mut self, from: Elements<'_>, to: Elements<'_>, keys: &[Key]) -> Result<(), LoadError> {
         let wanted: Vec<KeyId> = keys.iter().map(|(from, _)| *from).collect();
-        let mut columns = Vec::with_capacity(keys.len());
-        self.view.columns(from, &wanted, &mut columns)?;
-        for ((_, key), column) in keys.iter().zip(columns) {
-            self.report.properties += (0..column.len()).filter(|row| column.has(*row)).count() as u64;
-            match column {
-                PropertyColumn::Absent(_) => {}
-                PropertyColumn::Cells(cells) if cells.iter().any(|cell| matches!(cell, Cell::Many(_))) => {
-                    for (row, cell) in cells.into_iter().enumerate().filter(|(_, cell)| !cell.is_absent()) {
-                        let cell = self.with_meta(cell)?;
-                        self.graph.set_cell(to.get(row), *key, cell)?;
-                    }
-                }
-                column => self.graph.set_properties(to, *key, &column)?,
+        let (mut row, mut rows) = (0, ROWS_FIRST);
+        while row < from.len() {
+            let end = from.len().min(row + rows);
+            let mut columns = Vec::with_capacity(keys.len());
+            self.view.columns(from.slice(row..end), &wanted, &mut columns)?;
+            let bytes: usize = columns.iter().map(PropertyColumn::memory_bytes).sum();
+            for ((_, key), column) in keys.iter().zip(columns) {
+                self.write(to.slice(row..end), *key, column)?;
             }
+            // Whole blocks of the store.
+            rows =
+                (BYTES_AT_A_TIME / (bytes / (end - row)).max(1)).clamp(ROWS_FIRST, PAGE as usize) / ROWS_FIRST * ROWS_FIRST;
+            row = end;
+        }
+        Ok(())
+    }
+
+    /// Writes one property of some elements.
+    fn write(&mut self, to: Elements<'_>, key: KeyId, column: PropertyColumn) -> Result<(), LoadError> {
+        self.report.properties += (0..column.len()).filter(|row| column.has(*row)).count() as u64;
+        match column {
+            PropertyColumn::Absent(_) => {}
+            PropertyColumn::Cells(cells) if cells.iter().any(|cell| matches!(cell, Cell::Many(_))) => {
+                for (row, cell) in cells.into_iter().enumerate().filter(|(_, cell)| !cell.is_absent()) {
+                    let cell = self.with_meta(cell)?;
+                    self.graph.set_cell(to.get(row), key, cell)?;
+                }
+            }
+            column => self.graph.set_properties(to, key, &column)?,
         }
         Ok(())
     }

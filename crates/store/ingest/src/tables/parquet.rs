@@ -9,6 +9,7 @@ use arrow_schema::{DataType, FieldRef, Schema, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::{ColumnDescPtr, TypePtr};
 
 use crate::batches::rows::{Event, Sink};
@@ -19,6 +20,7 @@ use crate::tables::plan::{TableHints, TablePlan};
 use crate::text::source::Source;
 
 const BATCH_ROWS: usize = 32_768;
+const BATCH_BYTES: i64 = 64 << 20;
 
 fn open(source: &Source) -> Result<ParquetRecordBatchReaderBuilder<File>, LoadError> {
     let file = File::open(&source.path).map_err(|e| source.failed(e))?;
@@ -79,7 +81,8 @@ pub(crate) fn read(source: &Source, plan: &TablePlan, meter: &Arc<Meter>, sink: 
         sink(Event::Warning(format!("{}: its INT96 times are read to the microsecond", source.name)))?;
     }
     let rows_total = builder.metadata().file_metadata().num_rows().max(1) as u64;
-    let mut reader = builder.with_batch_size(BATCH_ROWS).build().map_err(|e| damaged(source, &e))?;
+    let rows = rows_of_batch(builder.metadata());
+    let mut reader = builder.with_batch_size(rows).build().map_err(|e| damaged(source, &e))?;
     let mut row = 0;
     while let Some(batch) = next(&mut reader).map_err(|e| damaged(source, &e))? {
         send_batch(&batch, plan, &source.name, row + 1, sink)?;
@@ -88,6 +91,13 @@ pub(crate) fn read(source: &Source, plan: &TablePlan, meter: &Arc<Meter>, sink: 
         row += rows;
     }
     Ok(())
+}
+
+/// How many rows a batch takes, so that it has about [`BATCH_BYTES`] in the file.
+fn rows_of_batch(file: &ParquetMetaData) -> usize {
+    let bytes_of_row = |group: &RowGroupMetaData| group.total_byte_size() / group.num_rows().max(1);
+    let bytes = file.row_groups().iter().map(bytes_of_row).max().unwrap_or(0).max(1);
+    (BATCH_BYTES / bytes).clamp(1, BATCH_ROWS as i64) as usize
 }
 
 /// The next batch. Catches panics: the decoder panics on some damaged files.

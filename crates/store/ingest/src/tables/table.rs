@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use mangrove_graph::column::array_of;
 use mangrove_graph::{ElementKind, Schema, Value};
@@ -104,8 +104,11 @@ impl TableInput {
             Table::Arrow { batches, .. } => {
                 let mut row = 1;
                 for batch in batches {
-                    for at in (0..batch.num_rows()).step_by(BATCH_ROWS) {
-                        let piece = batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at));
+                    let bytes = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(0);
+                    let bytes_of_row = batch.columns().iter().map(bytes).sum::<usize>() / batch.num_rows().max(1);
+                    let rows = (BATCH_BYTES / bytes_of_row.max(1)).clamp(1, BATCH_ROWS);
+                    for at in (0..batch.num_rows()).step_by(rows) {
+                        let piece = batch.slice(at, rows.min(batch.num_rows() - at));
                         send_batch(&piece, plan, &self.name, row, sink)?;
                         row += piece.num_rows() as u64;
                     }
@@ -113,7 +116,7 @@ impl TableInput {
             }
             Table::Rows { names, values } => {
                 let mut row = 1;
-                for rows in values.chunks(BATCH_ROWS * names.len()) {
+                for rows in batches(values, names.len(), BATCH_BYTES) {
                     let count = rows.len() / names.len();
                     let columns: Vec<Input> = (0..names.len()).map(|at| column(rows, at, names.len())).collect();
                     send_columns(&columns, count, plan, &self.name, row, sink)?;
@@ -133,6 +136,25 @@ impl TableInput {
 }
 
 const BATCH_ROWS: usize = 65_536;
+/// A batch ends after the row that reaches this many bytes.
+const BATCH_BYTES: usize = 64 << 20;
+
+/// Rows of `width` values, in batches of at most [`BATCH_ROWS`] rows, each with little more than `bytes_max` bytes.
+fn batches(mut values: &[Value], width: usize, bytes_max: usize) -> impl Iterator<Item = &[Value]> {
+    std::iter::from_fn(move || {
+        let (mut bytes, mut rows) = (0, 0);
+        for row in values.chunks(width).take(BATCH_ROWS) {
+            rows += 1;
+            bytes += row.iter().map(|value| value.memory_bytes(bytes_max)).sum::<usize>();
+            if bytes >= bytes_max {
+                break;
+            }
+        }
+        let (batch, rest) = values.split_at(rows * width);
+        values = rest;
+        (rows > 0).then_some(batch)
+    })
+}
 
 /// One column of rows that are stored one after another.
 fn column(rows: &[Value], at: usize, width: usize) -> Input {
@@ -141,5 +163,23 @@ fn column(rows: &[Value], at: usize, width: usize) -> Input {
     match array_of(&values) {
         Some(array) => Input::Array(array),
         None => Input::Values(values.into_iter().map(|value| value.cloned().unwrap_or_default()).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_end_at_their_bytes_and_leave_no_row_out() {
+        let row = |n: usize| [Value::from(n as i64), Value::string("x".repeat(if n.is_multiple_of(10) { 1000 } else { 1 }))];
+        let values: Vec<Value> = (0..100).flat_map(row).collect();
+        let all: Vec<&[Value]> = batches(&values, 2, 3000).collect();
+        assert_eq!(all.concat(), values);
+        assert!(all.len() > 3 && all.iter().all(|batch| batch.len().is_multiple_of(2)));
+        let bytes = |batch: &[Value]| batch.iter().map(|value| value.memory_bytes(usize::MAX)).sum::<usize>();
+        assert!(all.iter().all(|batch| bytes(&batch[..batch.len() - 2]) < 3000));
+        assert_eq!(batches(&values, 2, usize::MAX).count(), 1);
+        assert_eq!(batches(&[], 2, 3000).count(), 0);
     }
 }
