@@ -75,7 +75,7 @@ FLOORS = {
         "encode key",
         "adjacency filter index keys names walk",
     ],
-    "crates/store/hot/src/turns": ["keeper turn", "group"],
+    "crates/store/hot/src/turns": ["rhythm", "keeper turn", "group"],
     "crates/store/hot/src/segments": ["segment", "sealing"],
     "crates/store/hot/src/shared": ["notes", "state", "space", "owned"],
     "crates/store/hot/src/upkeep": ["layers room trim", "compact"],

@@ -1,6 +1,7 @@
 //! A write transaction that keeps alive what it needs.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use heed::RwTxn;
 use mangrove_graph::Result;
@@ -122,7 +123,10 @@ impl OwnedTxn {
         let (txn, lead) =
             if shares { Lead::gather(txn, writer.clone(), &shared.turn, &shared.tables)? } else { (txn, None) };
         let (txn, spare) = (txn.take()?, Spare::take(&shared.env));
-        let outcome = txn.commit(&shared.tables).map_err(|error| {
+        let begun = Instant::now();
+        let outcome = txn.commit(&shared.tables);
+        shared.turn.synced(begun.elapsed());
+        let outcome = outcome.map_err(|error| {
             shared.readers.spare.keep(spare, &shared.env);
             fault::of_write(error, shared.env.path())
         });

@@ -3,7 +3,8 @@
 //! A writer that is done and sees brief writers wait becomes the *leader* of a group. It does not commit yet, but offers its
 //! LMDB transaction to them. One *member* after the other takes it, and works in a transaction nested in it. A member that
 //! fails or gives up undoes its own work alone. When nobody waits any more, or the group is full, the leader commits for all.
-//! Nobody's commit returns before that. So a commit is still on the disk when it returns.
+//! Nobody's commit returns before that. So a commit is still on the disk when it returns. A writer that is done also waits a moment for
+//! one that is likely to come, as `rhythm` tells.
 //!
 //! DeWitt et al., "Implementation Techniques for Main Memory Database Systems" (SIGMOD 1984, §5.2) describe group commit.
 
@@ -127,7 +128,7 @@ impl Lead {
         turn: &Turn<Group>,
         tables: &Tables,
     ) -> Result<(Own<Writing<'static>>, Option<Self>)> {
-        if !turn.is_wanted() {
+        if !turn.is_wanted(&leader) {
             return Ok((txn, None));
         }
         txn.finish(tables)?;

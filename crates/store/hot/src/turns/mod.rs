@@ -2,4 +2,5 @@
 
 pub mod group;
 pub mod keeper;
+mod rhythm;
 pub mod turn;

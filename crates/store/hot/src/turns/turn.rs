@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 
+use super::rhythm::Rhythm;
 use crate::system::lock::locked;
 
 /// How long a newcomer lets those go first who wait already.
@@ -80,12 +81,15 @@ pub(crate) struct Turn<G = ()> {
     free: Condvar,
     /// Wakes a brief writer.
     free_for_brief: Condvar,
+    /// Wakes a writer that waits for others to come.
+    others_came: Condvar,
 }
 
 impl<G> Default for Turn<G> {
     fn default() -> Self {
-        let standing = Standing { writing: None, offer: None, brief: 0, others: 0 };
-        Self { standing: Mutex::new(standing), free: Condvar::default(), free_for_brief: Condvar::default() }
+        let standing = Standing { writing: None, offer: None, brief: 0, others: 0, rhythm: Rhythm::default() };
+        let (free, free_for_brief, others_came) = Default::default();
+        Self { standing: Mutex::new(standing), free, free_for_brief, others_came }
     }
 }
 
@@ -96,6 +100,7 @@ struct Standing<G> {
     /// How many brief writers wait, and how many others.
     brief: usize,
     others: usize,
+    rhythm: Rhythm,
 }
 
 impl<G> Standing<G> {
@@ -127,9 +132,25 @@ impl<G> Turn<G> {
         standing.offer.is_some()
     }
 
-    /// Whether a brief writer waits.
-    pub fn is_wanted(&self) -> bool {
-        locked(&self.standing).brief > 0
+    /// Whether a brief writer waits for this one. If one is likely to come, waits a moment for it.
+    pub fn is_wanted(&self, writer: &Writer) -> bool {
+        let mut standing = locked(&self.standing);
+        let begun = Instant::now();
+        if standing.brief > 0 || standing.others > 0 {
+            return standing.brief > 0;
+        }
+        let Some(patience) = standing.rhythm.patience(writer.thread, begun) else { return false };
+        let nobody_came = |standing: &mut Standing<G>| standing.brief == 0 && standing.others == 0;
+        let waited = self.others_came.wait_timeout_while(standing, patience, nobody_came);
+        standing = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let came = standing.brief > 0;
+        standing.rhythm.waited(came);
+        came
+    }
+
+    /// Notes how long a commit waited for the disk.
+    pub fn synced(&self, took: Duration) {
+        locked(&self.standing).rhythm.synced(took);
     }
 
     /// Takes an offer back. Returns whether nobody had accepted it.
@@ -158,6 +179,7 @@ struct Waiting<'a, G> {
 impl<'a, G> Waiting<'a, G> {
     fn new(turn: &'a Turn<G>, standing: &mut Standing<G>, is_brief: bool) -> Self {
         *standing.waiting(is_brief) += 1;
+        turn.others_came.notify_all();
         Self { turn, is_brief }
     }
 
@@ -216,7 +238,11 @@ impl<G> MyTurn<G> {
             }
         }
         waiting.into_iter().for_each(|waiting| waiting.end(&mut standing));
-        standing.writing = Some((me, Instant::now()));
+        let now = Instant::now();
+        if me.is_brief {
+            standing.rhythm.came(me.thread, now);
+        }
+        standing.writing = Some((me, now));
         Ok(Self { turn: turn.clone(), joined: standing.offer.take() })
     }
 
