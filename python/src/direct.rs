@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mangrove::BackendView;
 use mangrove::direct::{self, DirectEdges, DirectReads, EdgeList, Properties, tao};
 use mangrove::graph::Value;
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 
@@ -24,7 +24,7 @@ type Named = Vec<(String, Value)>;
 ///
 /// Each call reads the graph as it is at that moment. Each call that writes is a transaction of its own: its change is
 /// durable when it returns. A *node* is a vertex, named by its id or given as a `Vertex`. An *edge type* is the label of
-/// edges; `None` stands for all types, or all properties. Times are integers as they are stored, or dates.
+/// edges. Where an argument has `None` as its default, that stands for all types, or all properties. Times are integers as they are stored, or dates.
 ///
 /// >>> g = db.direct()
 /// >>> g.get_node_property("AUS", ["code", "elev"])
@@ -160,7 +160,8 @@ impl Direct {
         Ok(EdgeRecord { view: Mutex::new(view), list, count })
     }
 
-    /// Adds a vertex and returns its id. Without `node`, it gets a generated one.
+    /// Adds a vertex and returns its id. Without `node`, its id is the property that is declared as the key of its label;
+    /// without that, a generated one.
     ///
     /// >>> db.direct().append_node("airport", "OSL", {"city": "Oslo"})
     /// 'OSL'
@@ -181,7 +182,7 @@ impl Direct {
     }
 
     /// Adds an edge between two vertices, beside those that are there. Only edges of a type with a declared time take a
-    /// `time` (see `Database.declare_time`).
+    /// `time` (see `Database.declare_time`). It may be among the properties instead.
     ///
     /// >>> db.direct().append_edge("LHR", "route", "DFW", properties={"dist": 4740})
     #[pyo3(signature = (source, edge_type, destination, time=None, properties=None))]
@@ -309,11 +310,11 @@ impl Direct {
         py: Python<'py>,
         node: &Bound<'_, PyAny>,
         edge_type: String,
-        skip: u64,
-        limit: u64,
+        skip: Places,
+        limit: Places,
     ) -> PyResult<Bound<'py, PyList>> {
         let id = id_of(node)?;
-        let found = self.read(py, |reads| tao::assoc_range(reads, &id, &edge_type, skip, limit))?;
+        let found = self.read(py, |reads| tao::assoc_range(reads, &id, &edge_type, skip.0, limit.0))?;
         edges(py, found)
     }
 
@@ -333,10 +334,10 @@ impl Direct {
         edge_type: String,
         low: Option<&Bound<'_, PyAny>>,
         high: Option<&Bound<'_, PyAny>>,
-        limit: u64,
+        limit: Places,
     ) -> PyResult<Bound<'py, PyList>> {
         let (id, low, high) = (id_of(node)?, time_of(low)?, time_of(high)?);
-        let found = self.read(py, |reads| tao::assoc_time_range(reads, &id, &edge_type, low, high, limit))?;
+        let found = self.read(py, |reads| tao::assoc_time_range(reads, &id, &edge_type, low, high, limit.0))?;
         edges(py, found)
     }
 
@@ -449,9 +450,9 @@ impl EdgeRecord {
     ///
     /// >>> [edge.destination for edge in db.direct().get_edge_record("AUS", "route").get_edges()]
     /// ['DFW', 'LHR']
-    #[pyo3(signature = (first=0, end=None))]
-    fn get_edges<'py>(&self, py: Python<'py>, first: u64, end: Option<u64>) -> PyResult<Bound<'py, PyList>> {
-        let found = self.read(py, |record| record.get_edges(first..end.unwrap_or(u64::MAX)))?;
+    #[pyo3(signature = (first=Places(0), end=None), text_signature = "(first=0, end=None)")]
+    fn get_edges<'py>(&self, py: Python<'py>, first: Places, end: Option<Places>) -> PyResult<Bound<'py, PyList>> {
+        let found = self.read(py, |record| record.get_edges(first.0..end.map_or(u64::MAX, |end| end.0)))?;
         edges(py, found)
     }
 
@@ -464,7 +465,7 @@ impl EdgeRecord {
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.get_edges(py, 0, None)?.try_iter()
+        self.get_edges(py, Places(0), None)?.try_iter()
     }
 
     fn __repr__(&self) -> String {
@@ -507,6 +508,21 @@ impl EdgeData {
         let properties = show(self.properties(py)?.into_any())?;
         let edge_type = show(PyString::new(py, &self.data.edge_type).into_any())?;
         Ok(format!("EdgeData(destination={destination}, edge_type={edge_type}, time={time}, properties={properties})"))
+    }
+}
+
+/// A number of places, which is not negative.
+#[derive(Clone, Copy)]
+struct Places(u64);
+
+impl<'py> FromPyObject<'_, 'py> for Places {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let number: i64 = object.extract()?;
+        let places =
+            u64::try_from(number).map_err(|_| PyValueError::new_err(format!("{number} is negative: count from 0 on")))?;
+        Ok(Self(places))
     }
 }
 

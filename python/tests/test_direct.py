@@ -98,9 +98,30 @@ def test_what_makes_no_sense_is_refused(social):
         g.get_edge_record(1, "friend").get_edge_range("yesterday")
     with pytest.raises(mg.StorageError, match=r"vertex \[1\] is not in the graph"):
         g.get_node_property([1])
+    for call in (lambda: g.assoc_range(1, "friend", -1, 5), lambda: g.assoc_time_range(1, "friend", 0, 9, -2), lambda: g.get_edge_record(1, "friend").get_edges(-3)):
+        with pytest.raises(ValueError, match="is negative: count from 0 on"):
+            call()
+    with pytest.raises(mg.MangroveError, match="did you mean `friend`"):
+        g.append_edge(1, "frend", 2, 5)
+    g.append_edge(1, "friend", 2, 5, {"note": "a"})
+    with pytest.warns(mg.QueryWarning, match="did you mean `friend.note`"):
+        g.assoc_update(1, "friend", 2, {"notes": "x"})
     g.append_edge(1, "plain", 2)
     with pytest.raises(mg.StorageError, match="declare_time"):
         g.get_edge_record(1, "plain").get_edge_range(1)
+
+
+def test_ids_and_times_may_be_among_the_properties(tmp_path):
+    with mg.open(tmp_path / "keyed.mg") as db:
+        db.declare_key("person", "name")
+        db.declare_time("met", "at")
+        g = db.direct()
+        assert [g.append_node("person", properties={"name": name, "age": 30}) for name in ("ada", "bob")] == ["ada", "bob"]
+        g.append_edge("ada", "met", "bob", properties={"at": 7, "where": "Rome"})
+        assert g.assoc_add("ada", "met", "ada", properties={"at": 9})
+        assert [edge.time for edge in g.assoc_time_range("ada", "met", 5, 9, 10)] == [7]
+        assert g.get_node_property("ada") == {"name": "ada", "age": 30}
+        assert db.check() == []
 
 
 def test_a_closed_database_is_closed(tmp_path):
@@ -235,7 +256,7 @@ def test_a_workload_runs_on_a_graph_that_it_makes(workload, tmp_path):
     assert all(abs(shares[name] - share) < 0.04 for name, share in expected.items()), shares
     assert all(of["answers"] > 0 for of in found["times"] if of["count"] > 100), found["times"]
     code, again, err = bench(*arguments)  # the same graph again
-    assert code == 0 and "made" not in err
+    assert code == 0 and "made" not in err and "runs on 3" in err and "which" in err
     with mg.open(path) as db:
         assert db.check() == []
         vertices = db.query("g.V().count()").one()

@@ -137,6 +137,9 @@ pub fn assoc_update(
     properties: &[(&str, Value)],
 ) -> Result<bool, StoreError> {
     let there = writes.between(id, edge_type, other)?;
+    if !there.is_empty() {
+        writes.near_misses(ElementKind::Edge, edge_type, properties);
+    }
     for edge in &there {
         writes.set(ElementId::Edge(edge.id), properties)?;
     }

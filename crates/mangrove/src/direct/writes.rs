@@ -1,8 +1,8 @@
 //! The calls that change a graph.
 
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, GraphWrite, Hop, LabelId, NewEdge,
-    Value, VertexId, Wants,
+    Adjacency, Cell, Direction, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, GraphWrite, Hop, KeyId, LabelId,
+    LabelSchema, NewEdge, Value, VertexId, Wants,
 };
 
 use super::reads::DirectReads;
@@ -27,7 +27,7 @@ impl<'g> DirectWrites<'g> {
         DirectReads::new(self.graph.as_view())
     }
 
-    /// Adds a vertex. Without an id, it gets a generated one.
+    /// Adds a vertex. Without an id, its id is the property that is declared as the key of its label; without that, a generated one.
     ///
     /// # Errors
     /// If the id is taken, or a value does not fit what is declared.
@@ -39,6 +39,7 @@ impl<'g> DirectWrites<'g> {
     ) -> Result<VertexId, StoreError> {
         self.near_misses(ElementKind::Vertex, label, properties);
         let label = self.graph.ensure_label(ElementKind::Vertex, label)?;
+        let id = id.or_else(|| self.declared(ElementKind::Vertex, label, |known| known.key, properties));
         let id = id.map(|id| external_id(&id)).transpose()?;
         let mut added = Vec::with_capacity(1);
         self.graph.add_vertices(label, &[id], &mut added)?;
@@ -47,7 +48,8 @@ impl<'g> DirectWrites<'g> {
         Ok(vertex)
     }
 
-    /// Adds an edge between two vertices, beside those that are there. Only edges of a type with a declared time take a time.
+    /// Adds an edge between two vertices, beside those that are there. Only edges of a type with a declared time take a time. It may be
+    /// among the properties instead.
     ///
     /// # Errors
     /// If there is no such vertex, or a value does not fit what is declared.
@@ -73,8 +75,10 @@ impl<'g> DirectWrites<'g> {
     ) -> Result<EdgeRef, StoreError> {
         self.near_misses(ElementKind::Edge, edge_type, properties);
         let label = self.graph.ensure_label(ElementKind::Edge, edge_type)?;
+        let time = time.or_else(|| self.declared(ElementKind::Edge, label, |known| known.time, properties));
         let mut added = Vec::with_capacity(1);
-        self.graph.add_edges(label, &[NewEdge { source, target, id: None, time }], &mut added)?;
+        let new = NewEdge { source, target, id: None, time };
+        self.graph.add_edges(label, &[new], &mut added).map_err(|error| self.explained(error))?;
         let edge = EdgeRef { id: added[0], source, target };
         self.set(ElementId::Edge(edge.id), properties)?;
         Ok(edge)
@@ -148,7 +152,30 @@ impl<'g> DirectWrites<'g> {
         Ok(self.graph.remove_edges(edges)?)
     }
 
-    fn near_misses(&mut self, kind: ElementKind, label: &str, properties: &[(&str, Value)]) {
+    /// The value of the property that a label's schema declares to be something.
+    fn declared(
+        &self,
+        kind: ElementKind,
+        label: LabelId,
+        declared: impl FnOnce(&LabelSchema) -> Option<KeyId>,
+        properties: &[(&str, Value)],
+    ) -> Option<Value> {
+        let schema = self.graph.schema();
+        let name = schema.key_name(schema.label_schema(kind, label).and_then(declared)?);
+        properties.iter().find(|(key, value)| **key == *name && !value.is_null()).map(|(_, value)| value.clone())
+    }
+
+    /// The error with the warnings so far, which may say what it comes from.
+    fn explained(&self, error: GraphError) -> GraphError {
+        match error {
+            GraphError::Invalid(what) if !self.warnings.is_empty() => {
+                GraphError::Invalid(format!("{what} ({})", self.warnings.join("; ")))
+            }
+            error => error,
+        }
+    }
+
+    pub(super) fn near_misses(&mut self, kind: ElementKind, label: &str, properties: &[(&str, Value)]) {
         let schema = self.graph.schema();
         let warnings = match properties {
             [] => declare::near_misses(schema, kind, label, ""),
