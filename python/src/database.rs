@@ -930,7 +930,8 @@ impl Database {
     fn layouts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let inner = self.handle()?;
         let mut listening = Listening::new(None);
-        let reports = raised(py.detach(|| inner.layouts(&LayoutOptions::default(), &mut listening)))?;
+        let reports =
+            raised(py.detach(|| inner.layouts(&mangrove::Layout::ALL, &LayoutOptions::default(), &mut listening)))?;
         layout::reports(py, &reports)
     }
 

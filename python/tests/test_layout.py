@@ -276,3 +276,15 @@ def test_the_command_line_orders_too(tmp_path, friends):
     assert code == 2 and "--ties is for --layout community" in err
     code, _, err = command("export", tmp_path / "db", tmp_path / "out", "--layout", "degree")
     assert code == 0, err
+
+
+def test_stats_measures_other_layouts_of_large_graphs_only_if_asked(tmp_path):
+    rng = random.Random(2)
+    ids = range(20_001)
+    edges = [{"from": at, "to": (at + rng.randrange(40)) % 20_001} for at in ids for _ in range(9)]
+    with mg.open(tmp_path / "db") as db:
+        db.load(nodes={"v": [{"id": at} for at in ids]}, edges={("v", "e", "v"): edges}, progress=False)
+    code, out, _ = command("stats", tmp_path / "db")
+    assert code == 0 and "(now)" in out and "community" not in out and "--layouts measures what others would give" in out
+    code, out, _ = command("stats", tmp_path / "db", "--layouts")
+    assert code == 0 and "(now)" in out and "community" in out and "--layouts" not in out

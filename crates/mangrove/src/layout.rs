@@ -276,16 +276,22 @@ impl Database {
         })
     }
 
-    /// What the order of vertices is worth, and what each other layout would give. O(E) for each level of communities.
+    /// What the order of vertices is worth, and what some layouts would give. `Layout::None` stands for the order as it is, which takes
+    /// O(E). [`Layout`] says what the others cost.
     ///
     /// # Errors
     /// If memory does not suffice.
-    pub fn layouts(&self, options: &LayoutOptions, progress: &mut dyn Progress) -> Result<Vec<LayoutReport>, StoreError> {
+    pub fn layouts(
+        &self,
+        layouts: &[Layout],
+        options: &LayoutOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<LayoutReport>, StoreError> {
         self.guarded(&|| "measuring layouts".into(), || {
             let view = self.backend().view(None)?;
             let mut show = Shown::new(progress);
             let network = Network::read(&*view, options, &mut show)?;
-            let reports = Layout::ALL.iter().map(|layout| network.ordered(*layout, options.ties, &mut show));
+            let reports = layouts.iter().map(|layout| network.ordered(*layout, options.ties, &mut show));
             Ok(reports.map(|found| found.map(|(_, report)| report)).collect::<Result<Vec<_>, AnalyticsError>>()?)
         })
     }

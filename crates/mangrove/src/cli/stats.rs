@@ -19,7 +19,8 @@ use crate::{Database, Encoding, IdSpace, Layout, LayoutOptions, LayoutReport, Ol
 pub struct Stats {
     /// Directory of the database
     db: PathBuf,
-    /// Also measure the order of vertices, and what each other layout would give; a graph of at most 2,000,000 vertices and edges is always measured
+    /// Also measure what each other layout would give. For up to 200,000 vertices and edges this is done in any case. The order as it is
+    /// is measured for up to 2,000,000
     #[arg(long)]
     layouts: bool,
     /// Write the answer in this format
@@ -27,7 +28,9 @@ pub struct Stats {
     format: StatsFormat,
 }
 
-/// Graphs with more vertices and edges are measured only if asked for.
+/// With more vertices and edges, what other layouts would give is measured only if asked for.
+const COMPARED_MAX: u64 = 200_000;
+/// The same for the order as it is.
 const MEASURED_MAX: u64 = 2_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -54,10 +57,13 @@ impl Stats {
     fn measured(&self, database: &Database) -> Result<Option<Vec<LayoutReport>>, Failure> {
         let (schema, counts) = read(database)?;
         let [vertices, edges] = ElementKind::ALL.map(|kind| total(&schema, &counts, kind));
-        if edges == 0 || vertices + edges > MEASURED_MAX && !self.layouts {
-            return Ok(None);
-        }
-        Ok(Some(database.layouts(&LayoutOptions::default(), &mut Bar::new(false))?))
+        let layouts = match vertices + edges {
+            _ if edges == 0 => return Ok(None),
+            all if all <= COMPARED_MAX || self.layouts => &Layout::ALL[..],
+            all if all <= MEASURED_MAX => &[Layout::None],
+            _ => return Ok(None),
+        };
+        Ok(Some(database.layouts(layouts, &LayoutOptions::default(), &mut Bar::new(false))?))
     }
 
     /// The order of vertices, and what each layout would give.
@@ -67,6 +73,7 @@ impl Stats {
             let hint = if self.layouts { "there are no edges to measure it by" } else { "--layouts measures it" };
             return Ok(format!("layout: {name}; {hint}\n"));
         };
+        let hint = if measured.len() == 1 { "--layouts measures what others would give\n" } else { "" };
         let mut table = crate::show::drawing();
         table.set_header(["layout", "cost", "distance", "bits/edge", "blocks/list"]);
         for LayoutReport { layout, after, .. } in measured {
@@ -78,7 +85,7 @@ impl Stats {
                 Cell::new(format!("{:.2}", after.blocks_per_list())).set_alignment(CellAlignment::Right),
             ]);
         }
-        Ok(format!("layout: {name}\n{table}\n"))
+        Ok(format!("layout: {name}\n{table}\n{hint}"))
     }
 
     fn as_json(&self, database: &Database) -> Result<Json, Failure> {

@@ -11,16 +11,16 @@ use super::super::progress::Bar;
 use super::super::{Failure, counted, grouped, interrupt, open_writing, output, query, say};
 use super::{BenchFormat, Place};
 use crate::workloads::{Driven, OperationTimes, Running, SocialGraph, Workload, is_social, make, run};
-use crate::{Database, GraphError, StoreError};
+use crate::{Database, ElementKind, GraphError, StoreError};
 
 #[derive(Args)]
 pub struct Social {
     /// Directory of a database that this command made before, or of a new one; default: a new one, removed at the end
     db: Option<PathBuf>,
-    /// Make a graph of so many users, with 4.35 edges for each
+    /// Make a graph of so many users, with 4.35 edges for each; a database that has a graph keeps it
     #[arg(long, value_name = "N", default_value = "100000", value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     users: u64,
-    /// Let each edge carry so many bytes
+    /// Let each edge that is made carry so many bytes
     #[arg(long, value_name = "N", default_value = "128", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     payload: u32,
     /// Run so many operations, by all clients together
@@ -84,9 +84,12 @@ impl Social {
             let database = open_writing(place.path())?;
             let schema = database.schema()?;
             if is_social(&schema, workload) {
+                let counts = database.snapshot()?.statistics().map_err(StoreError::from)?;
+                let users = counted(counts.vertices.iter().sum(), "user", "users");
+                say(&format!("runs on {users} and their edges, which {} has already", place.path().display()));
                 return Ok(database);
             }
-            if schema.known_labels(crate::ElementKind::Vertex).next().is_some() {
+            if schema.known_labels(ElementKind::Vertex).next().is_some() {
                 return Err(super::not_ours(workload.name(), place.path()));
             }
         }
