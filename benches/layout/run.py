@@ -6,10 +6,6 @@ Measures a planted graph, and those of DIR. It holds one edge list for each grap
 """
 
 import argparse
-import csv
-import gzip
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,8 +13,8 @@ from pathlib import Path
 
 import mangrovedb as mg
 import numpy as np
+from shared import between, described, read
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 LAYOUTS = ("community", "partition", "degree", "bfs")
 # Leaves of METIS's tree are this small, and are then ordered greedily.
 LEAF = 64
@@ -36,18 +32,10 @@ def main():
         lines += rows(file.name.removesuffix(".csv.gz"), read(file))
     lines += rows("planted", planted())
     text = "\n".join(["| graph | order | cost | bits an edge | blocks a list | found at, edges/s |", "|---|---|---:|---:|---:|---:|", *lines])
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    text = f"`python benches/layout/run.py --edges DIR` at commit `{commit}`, {time.strftime('%Y-%m-%d')}, {os.cpu_count()} threads.\n\n{text}"
+    text = f"{described('python benches/layout/run.py --edges DIR')}\n\n{text}"
     print(text)
     if options.markdown:
-        between(options.markdown, text)
-
-
-def read(file):
-    with gzip.open(file, "rt") as lines:
-        rows = csv.reader(lines)
-        next(rows)
-        return np.array([(int(source), int(target)) for source, target in rows])
+        between(options.markdown, "layouts", "run.py", text)
 
 
 def planted():
@@ -126,13 +114,6 @@ def greedy(part, lists):
             if other in tied:
                 tied[other] += 1
     return left[::-1] + right
-
-
-def between(page, text):
-    begin, end = "<!-- layouts: begin; written by benches/layout/run.py, do not edit -->", "<!-- layouts: end -->"
-    old = page.read_text()
-    before, after = old.split(begin)[0], old.split(end)[1]
-    page.write_text(f"{before}{begin}\n{text}\n{end}{after}")
 
 
 if __name__ == "__main__":
