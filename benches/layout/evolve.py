@@ -16,7 +16,7 @@ import numpy as np
 from shared import between, described, read
 
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-MEASURES = (("cost", "cost"), ("bits_per_edge", "bits an edge"), ("blocks_per_list", "blocks a list"))
+MEASURES = (("bits_per_edge", "bits an edge"), ("blocks_per_list", "blocks a list"))
 
 
 def main():
@@ -46,7 +46,7 @@ def rows(name, edges):
             now = int(len(ids) * share)
             some = edges[np.searchsorted(last, before) : np.searchsorted(last, now)]
             tables = {"nodes": {"v": {"~id": ids[before:now]}}, "edges": {("v", "e", "v"): {"from": some[:, 0], "to": some[:, 1]}}}
-            db.load(**tables, layout="community" if before == 0 else None, progress=False)
+            db.load(**tables, layout="community" if before == 0 else "none", progress=False)
             arrived.load(**tables, progress=False)
             orders = db.layouts()
             found.append((arrived.layouts()["now"], orders["now"], orders["community"]))
@@ -56,7 +56,7 @@ def rows(name, edges):
     for key, measure in MEASURES:
         for at, order in enumerate(("as they arrive", "laid out at half", "written anew")):
             values = [orders[at][key] for orders in found]
-            cells = [f"{value / 1e6:,.0f} M" if key == "cost" else f"{value:.2f}" for value in values]
+            cells = [f"{value:.2f}" for value in values]
             out.append(f"| {name if not out else ''} | {measure if at == 0 else ''} | {order} | " + " | ".join(cells) + " |")
     return out
 

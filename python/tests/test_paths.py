@@ -85,6 +85,10 @@ def test_gremlin_calls_it(people):
     assert people.query(call).to_list() == ["a", "b", "c", "d"]
     given = "g.call('mangrove.paths').with('query', '$one likes ?x').with('parameters', [one: 'e']).select('x').label()"
     assert people.query(given).to_list() == ["post"]
+    with pytest.warns(mg.QueryWarning, match="did you mean `likes`"):
+        assert people.query("g.call('mangrove.paths').with('query', '?x like ?y')").to_list() == []
+    with pytest.warns(mg.QueryWarning, match="has no parameter `.two`"):
+        people.query("g.call('mangrove.paths').with('query', '?x likes ?y').with('parameters', [two: 'e'])")
     with pytest.raises(mg.QueryError, match="expected an edge label"):
         people.query("g.call('mangrove.paths').with('query', '?x / ?y')")
     with pytest.raises(mg.QueryError, match="`query` is a text"):

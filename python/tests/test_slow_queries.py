@@ -23,12 +23,15 @@ def test_every_query_is_slow_if_the_limit_is_zero(tmp_path, caplog):
         with pytest.raises(mg.QueryError):
             db.query("g.inject('x').math('_ + 1')")
         first, *_ = db.stream("g.inject(7, 8)")
+        db.paths("?x likes $who", who="hunter2")
+        db.count_paths("?x likes ?y")
     texts = logged(caplog)
     assert [text.split(": ", 2)[2] for text in texts] == [
         "g.addV('secret').property('code', x)", "g.V().hasLabel('secret').count()", "g.inject(1, 2, 3)", "g.inject('x').math('_ + 1')",
-        "g.inject(7, 8)",
+        "g.inject(7, 8)", "?x likes $who", "?x likes ?y",
     ]  # fmt: skip
     assert "3 results" in texts[2] and "not completed" in texts[3] and "2 results" in texts[4]
+    assert "0 results" in texts[5] and "1 result:" in texts[6]
     assert not any("hunter2" in text for text in texts)
 
 

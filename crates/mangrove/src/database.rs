@@ -189,6 +189,11 @@ impl Database {
         })
     }
 
+    /// Measures a query, if slow ones are reported.
+    pub(crate) fn watch(&self, text: &str) -> Option<Watch> {
+        Watch::new(&self.slow, &text.into())
+    }
+
     fn run_helped(
         &self,
         query: &Query,
@@ -204,10 +209,7 @@ impl Database {
             let rows = self.write(query, options, |graph, options| {
                 Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))
             })?;
-            if let Some(watch) = &mut watch {
-                watch.gave(rows.values.len());
-                watch.completed();
-            }
+            watch.iter_mut().for_each(|watch| watch.all_given(rows.values.len() as u64));
             return Ok(ResultStream::finished(rows, self.shared.backend.view(None), memory, reports));
         }
         let snapshot = self.shared.backend.view(Some(options.read_context()))?;

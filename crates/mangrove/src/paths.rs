@@ -63,9 +63,11 @@ impl Database {
         options: &QueryOptions,
     ) -> Result<(Results, Vec<String>), QueryError> {
         self.guarded(&|| format!("finding paths {text}"), || {
+            let mut watch = self.watch(text);
             let query = PathQuery::parse(text)?;
             let (view, answer) = self.answered(&query, parameters, options, false)?;
             let results = rows(&*view, query.names(), &answer, &mut Memory::new(options))?;
+            watch.iter_mut().for_each(|watch| watch.all_given(answer.rows));
             Ok((results, answer.warnings))
         })
     }
@@ -78,7 +80,9 @@ impl Database {
         options: &QueryOptions,
     ) -> Result<(u64, Vec<String>), QueryError> {
         self.guarded(&|| format!("counting paths {text}"), || {
+            let mut watch = self.watch(text);
             let (_, answer) = self.answered(&PathQuery::parse(text)?, parameters, options, true)?;
+            watch.iter_mut().for_each(|watch| watch.all_given(1));
             Ok((answer.rows, answer.warnings))
         })
     }
@@ -99,13 +103,18 @@ impl Database {
         let answer = query.run_keeping(&*view, parameters, &options, &mut kept);
         self.kept_paths().put(version, kept);
         let mut answer = answer?;
-        let unused = parameters.keys().filter(|name| !query.parameters().any(|known| known == name.as_str()));
-        let mut unused: Vec<String> =
-            unused.map(|name| format!("the query has no parameter `${name}`, so its value is not used")).collect();
-        unused.sort_unstable();
-        answer.warnings.append(&mut unused);
+        answer.warnings.append(&mut unused(query, parameters));
         Ok((view, answer))
     }
+}
+
+/// Warnings of parameters that a query does not have.
+fn unused(query: &PathQuery, parameters: &Parameters) -> Vec<String> {
+    let unused = parameters.keys().filter(|name| !query.parameters().any(|known| known == name.as_str()));
+    let mut unused: Vec<String> =
+        unused.map(|name| format!("the query has no parameter `${name}`, so its value is not used")).collect();
+    unused.sort_unstable();
+    unused
 }
 
 /// The ids of the vertices of an answer, as a map for each row.
@@ -157,6 +166,7 @@ fn call(call: &Invocation<'_>) -> Result<Values, Failure> {
     let query = PathQuery::parse(text).map_err(|error| error.render())?;
     let options = PathOptions { limits: call.limits.clone(), ..PathOptions::default() };
     let answer = query.run(call.graph, &parameters, &options)?;
+    call.warnings.borrow_mut().extend(answer.warnings.into_iter().chain(unused(&query, &parameters)));
     let names: Vec<Arc<str>> = query.names().to_vec();
     let row = move |at: usize| {
         let vertex = |column: &Vec<VertexId>| Value::Vertex(column[at]);

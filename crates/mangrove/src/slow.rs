@@ -55,6 +55,11 @@ impl Watch {
     pub fn completed(&mut self) {
         self.query.is_complete = true;
     }
+
+    pub fn all_given(&mut self, results: u64) {
+        self.query.results += results;
+        self.completed();
+    }
 }
 
 impl Drop for Watch {

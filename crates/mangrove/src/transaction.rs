@@ -64,8 +64,7 @@ impl Transaction {
         let mut watch = Watch::new(&self.slow, query.text());
         let outcome = self.run(&query, parameters, options);
         if let (Some(watch), Ok(rows)) = (&mut watch, &outcome) {
-            watch.gave(rows.values.len());
-            watch.completed();
+            watch.all_given(rows.values.len() as u64);
         }
         outcome
     }

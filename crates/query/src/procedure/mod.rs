@@ -5,6 +5,7 @@
 
 mod built_in;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
@@ -49,6 +50,8 @@ pub struct Invocation<'a> {
     pub input: Option<&'a Value>,
     /// What the query may use. A long procedure should check it now and then.
     pub limits: ReadContext,
+    /// Add to these what the user most likely did not mean. They become warnings of the query.
+    pub warnings: &'a RefCell<Vec<String>>,
 }
 
 impl Invocation<'_> {

@@ -1,5 +1,7 @@
 //! `call('name')`: runs a procedure for each traverser and emits its values.
 
+use std::cell::RefCell;
+
 use mangrove_graph::{Map, Value};
 
 use crate::error::{QueryError, QueryErrorKind, Result};
@@ -92,10 +94,12 @@ impl CallOp {
             cx.warn(format!("the procedure `{}` has no parameter `{stranger}`{hint}", self.name));
         }
         let input = (!self.start).then(|| self.batch.value(self.row));
-        let limits = cx.shared.limits();
-        let invocation = Invocation { graph: cx.view(), parameters, input: input.as_ref(), limits };
+        let (limits, warnings) = (cx.shared.limits(), RefCell::default());
+        let invocation = Invocation { graph: cx.view(), parameters, input: input.as_ref(), limits, warnings: &warnings };
+        let called = procedure.call(&invocation);
+        warnings.into_inner().into_iter().for_each(|warning| cx.warn(warning));
         // A procedure that honours the limits fails because of them, too.
-        procedure.call(&invocation).map_err(|failure| cx.check().err().unwrap_or_else(|| failed(&self.name, failure)))
+        called.map_err(|failure| cx.check().err().unwrap_or_else(|| failed(&self.name, failure)))
     }
 
     /// The next value and its row.
