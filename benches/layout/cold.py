@@ -110,9 +110,10 @@ def bytes_read():
 def read_ahead(scratch):
     """How much the system reads beside what is asked for."""
     device = os.stat(scratch or tempfile.gettempdir()).st_dev
-    file = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/queue/read_ahead_kb")
-    file = file if file.exists() else file.parent.parent.parent / "queue/read_ahead_kb"
-    return [f"The system reads {file.read_text().strip()} kB ahead."] if file.exists() else []
+    block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
+    # A partition has the queue of its disk.
+    files = [of / "queue/read_ahead_kb" for of in (block, block.parent)]
+    return [f"The system reads {file.read_text().strip()} kB ahead." for file in files if file.exists()]
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ type Named = Vec<(String, Value)>;
 ///
 /// Each call reads the graph as it is at that moment. Each call that writes is a transaction of its own: its change is
 /// durable when it returns. A *node* is a vertex, named by its id or given as a `Vertex`. An *edge type* is the label of
-/// edges. Where an argument has `None` as its default, that stands for all types, or all properties. Times are integers as they are stored, or dates.
+/// edges. In calls that read, an `edge_type` or `properties` of `None` stands for all. Times are integers as they are stored, or dates.
 ///
 /// >>> g = db.direct()
 /// >>> g.get_node_property("AUS", ["code", "elev"])
@@ -450,7 +450,7 @@ impl EdgeRecord {
     ///
     /// >>> [edge.destination for edge in db.direct().get_edge_record("AUS", "route").get_edges()]
     /// ['DFW', 'LHR']
-    #[pyo3(signature = (first=Places(0), end=None), text_signature = "(first=0, end=None)")]
+    #[pyo3(signature = (first=Places(0), end=None), text_signature = "($self, first=0, end=None)")]
     fn get_edges<'py>(&self, py: Python<'py>, first: Places, end: Option<Places>) -> PyResult<Bound<'py, PyList>> {
         let found = self.read(py, |record| record.get_edges(first.0..end.map_or(u64::MAX, |end| end.0)))?;
         edges(py, found)

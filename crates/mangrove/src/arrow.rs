@@ -119,9 +119,13 @@ fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
         DataType::Binary => DataType::LargeBinary,
         _ => return concat(&arrays.iter().map(AsRef::as_ref).collect::<Vec<_>>()),
     };
-    let bytes = |array: &ArrayRef| match array.data_type() {
-        DataType::Utf8 => array.as_string::<i32>().value_data().len(),
-        _ => array.as_binary::<i32>().value_data().len(),
+    // An array may be a slice of one with more values.
+    let bytes = |array: &ArrayRef| {
+        let offsets = match array.data_type() {
+            DataType::Utf8 => array.as_string::<i32>().value_offsets(),
+            _ => array.as_binary::<i32>().value_offsets(),
+        };
+        offsets.last().zip(offsets.first()).map_or(0, |(end, start)| (end - start) as usize)
     };
     let arrays: Vec<ArrayRef> = match arrays.iter().map(bytes).sum::<usize>() > BYTES_MAX {
         true => arrays.iter().map(|array| cast(array, &large)).collect::<Result<_, _>>()?,

@@ -90,8 +90,16 @@ impl Batches {
 
 /// Whether every value of one type is also a value of the other.
 fn fits(from: &DataType, to: &DataType) -> bool {
-    use DataType::{Float32, Float64, Int8, Int16, Int32, Int64, Null};
-    from == to || matches!((from, to), (Null, _) | (Int8 | Int16 | Int32, Int64) | (Float32 | Int8 | Int16 | Int32, Float64))
+    use DataType::{Binary, Float32, Float64, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8, Null, Utf8};
+    from == to
+        || matches!(
+            (from, to),
+            (Utf8, LargeUtf8)
+                | (Binary, LargeBinary)
+                | (Null, _)
+                | (Int8 | Int16 | Int32, Int64)
+                | (Float32 | Int8 | Int16 | Int32, Float64)
+        )
 }
 
 /// The field with a wider type, which later values are more likely to fit.

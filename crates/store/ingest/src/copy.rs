@@ -24,7 +24,7 @@ use crate::writing::write::WRITTEN_OUT_FROM;
 
 /// Elements that are copied at a time, and about as many edges.
 const PAGE: u64 = 8192;
-/// Properties are copied of so many elements first. Of how many then, their size tells.
+/// Properties are copied of so many elements first. Of how many then, their size tells: twice as many at most.
 const ROWS_FIRST: usize = 128;
 const BYTES_AT_A_TIME: usize = 64 << 20;
 
@@ -42,7 +42,7 @@ pub struct CopyTerms<'a> {
 
 /// Copies all vertices and edges with their ids, labels, properties and declarations. The caller commits, or rolls back after an error.
 ///
-/// O(elements). Memory is bounded by a page of elements, 64 MB of properties or those of 128 elements, and the edges of one vertex.
+/// O(elements). Memory holds a page of elements, about 64 MB of properties or those of 128 elements, and the edges of one vertex.
 pub fn copy(
     view: &dyn GraphView,
     terms: &CopyTerms<'_>,

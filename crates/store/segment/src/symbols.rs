@@ -155,20 +155,15 @@ impl Encoder {
 
     /// Encodes strings.
     pub fn encode_all(&self, strings: &[&[u8]]) -> Vec<Vec<u8>> {
-        let mut decoder = Symbols::split(&self.table).map(|(table, _)| table.decoder()).ok();
-        strings
-            .iter()
-            .map(|string| {
-                // Never store what cannot be read back, even if the library has a bug.
-                let codes = self.compressor.compress(string);
-                let decoded = decoder.as_mut().map(|decoder| decoder.decode(&codes));
-                if decoded.is_some_and(|decoded| decoded.is_ok_and(|decoded| decoded == *string)) {
-                    codes
-                } else {
-                    escaped(string)
-                }
-            })
-            .collect()
+        let table = Symbols::split(&self.table).map(|(table, _)| table).ok();
+        // Never store what cannot be read back, even if the library has a bug.
+        let is_read_back =
+            |codes: &[u8], string: &[u8]| table.is_some_and(|table| table.compare(codes, string).is_ok_and(Ordering::is_eq));
+        let encode = |string: &&[u8]| {
+            let codes = self.compressor.compress(string);
+            if is_read_back(&codes, string) { codes } else { escaped(string) }
+        };
+        strings.iter().map(encode).collect()
     }
 }
 

@@ -175,10 +175,10 @@ impl<'t> Reader<'t> {
         if gathered.blocks.iter().all(Option::is_none) {
             return Ok(PropertyColumn::Absent(rows.rows));
         }
-        match gathered.common_type().map(|t| gathered.array(t)) {
-            Some(Err(error)) if is_too_large(&error) => gathered.cells().map(PropertyColumn::Cells),
+        match gathered.common_type().map(|t| gathered.array(t, self)) {
+            Some(Err(error)) if is_too_large(&error) => gathered.cells(self).map(PropertyColumn::Cells),
             Some(array) => array.map(PropertyColumn::Typed),
-            None => gathered.cells().map(PropertyColumn::Cells),
+            None => gathered.cells(self).map(PropertyColumn::Cells),
         }
     }
 
@@ -222,15 +222,23 @@ impl<'t> Gathered<'_, 't> {
         types.all(|t| t == Some(common)).then_some(common)
     }
 
-    fn cells(&self) -> Result<Vec<Cell>> {
-        self.all_cells().map(|cell| cell.map_or(Ok(Cell::Absent), |(block, rank)| block.cell_at(rank))).collect()
+    /// The cells, as far as they fit into the reader's memory.
+    fn cells(&self, reader: &Reader<'_>) -> Result<Vec<Cell>> {
+        let (mut cells, mut bytes) = (Vec::with_capacity(self.rows.rows), 0usize);
+        for cell in self.all_cells() {
+            let cell = cell.map_or(Ok(Cell::Absent), |(block, rank)| block.cell_at(rank))?;
+            bytes = cell.values().fold(bytes, |bytes, value| bytes.saturating_add(value.memory_bytes(usize::MAX)));
+            reader.fits(bytes)?;
+            cells.push(cell);
+        }
+        Ok(cells)
     }
 
     fn nulls(&self) -> Option<NullBuffer> {
         (!self.full).then(|| self.all_cells().map(|cell| cell.is_some()).collect::<Vec<bool>>().into())
     }
 
-    fn array(&self, t: ValueType) -> Result<ArrayRef> {
+    fn array(&self, t: ValueType, reader: &Reader<'_>) -> Result<ArrayRef> {
         Ok(match t {
             ValueType::Bool => self.bools()?,
             ValueType::Int8 => Arc::new(self.ints::<Int8Type>(|v| v as i8)?),
@@ -245,8 +253,8 @@ impl<'t> Gathered<'_, 't> {
             }
             ValueType::Float32 => Arc::new(self.floats::<Float32Type>(|v| v as f32)?),
             ValueType::Float64 => Arc::new(self.floats::<Float64Type>(|v| v)?),
-            ValueType::String => self.strings()?,
-            ValueType::Bytes => self.byte_strings()?,
+            ValueType::String => self.strings(reader)?,
+            ValueType::Bytes => self.byte_strings(reader)?,
             ValueType::Uuid => self.uuids()?,
             _ => return Err(corrupt("a block of a type that has no array form")),
         })
@@ -301,21 +309,25 @@ impl<'t> Gathered<'_, 't> {
         Ok(Arc::new(BooleanArray::new(values.into(), self.nulls())))
     }
 
-    fn strings(&self) -> Result<ArrayRef> {
+    fn strings(&self, reader: &Reader<'_>) -> Result<ArrayRef> {
         let mut builder = StringBuilder::with_capacity(self.rows.rows, 16 * self.rows.rows);
         for cell in self.all_cells() {
             let bytes = cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?;
-            offset(builder.values_slice().len() + bytes.as_deref().map_or(0, <[u8]>::len))?;
+            let end = builder.values_slice().len() + bytes.as_deref().map_or(0, <[u8]>::len);
+            reader.fits(end)?;
+            offset(end)?;
             builder.append_option(bytes.as_deref().map(value::text).transpose()?);
         }
         Ok(Arc::new(builder.finish()))
     }
 
-    fn byte_strings(&self) -> Result<ArrayRef> {
+    fn byte_strings(&self, reader: &Reader<'_>) -> Result<ArrayRef> {
         let mut builder = BinaryBuilder::with_capacity(self.rows.rows, 16 * self.rows.rows);
         for cell in self.all_cells() {
             let bytes = cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?;
-            offset(builder.values_slice().len() + bytes.as_deref().map_or(0, <[u8]>::len))?;
+            let end = builder.values_slice().len() + bytes.as_deref().map_or(0, <[u8]>::len);
+            reader.fits(end)?;
+            offset(end)?;
             builder.append_option(bytes);
         }
         Ok(Arc::new(builder.finish()))

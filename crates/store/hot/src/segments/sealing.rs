@@ -5,7 +5,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
-use mangrove_graph::{Cell, EdgeRef, ElementKind, Encoding, GraphError, LabelId, PropertyId, Result, ValueType};
+use mangrove_graph::{
+    Cell, EdgeRef, ElementKind, Encoding, GraphError, LabelId, PropertyId, PropertyValue, Result, Value, ValueType,
+};
 use mangrove_segment::adjacency::{self, Entry};
 use mangrove_segment::column::{self, LongValues};
 use mangrove_segment::file::{Identity, PartKey, SegmentWriter};
@@ -22,7 +24,7 @@ use crate::system::lock::locked;
 
 /// The largest chunk that threads take, in bytes. The caller encodes larger ones, so each thread holds at most this many
 /// bytes. Cells that take more are written one after the other.
-pub const BYTES_MAX: usize = if cfg!(test) { 1 << 16 } else { 64 << 20 };
+pub const BYTES_MAX: usize = if cfg!(test) { 1 << 17 } else { 64 << 20 };
 /// With more threads, their chunks would cost more memory than the time saved is worth: reading them is a third of the work.
 const THREADS_MAX: usize = 4;
 
@@ -60,7 +62,7 @@ impl Sealing {
     }
 
     pub fn column(&mut self, column: Column, chunk: u64, cells: Vec<Cell>, encoding: Encoding) -> Result<()> {
-        let bytes = cells.iter().map(bytes_of).sum();
+        let bytes = size_of_val(&cells[..]) + cells.iter().map(bytes_of).sum::<usize>();
         self.put_values(column_key(column, chunk), bytes, move |out| column::encode(out, &cells, encoding))
     }
 
@@ -187,9 +189,14 @@ fn failed(error: &mut Option<GraphError>) -> GraphError {
     error.take().unwrap_or_else(|| corrupt("a segment that could not be written"))
 }
 
-/// About how much memory a cell takes.
+/// About how much memory a cell takes, apart from its own size.
 pub fn bytes_of(cell: &Cell) -> usize {
-    cell.values().map(|value| size_of::<Cell>() + value.memory_bytes(BYTES_MAX)).sum()
+    let of_value = |value: &Value| value.memory_bytes(usize::MAX) - size_of::<Value>();
+    match cell {
+        Cell::Absent => 0,
+        Cell::One(value) => of_value(value),
+        Cell::Many(values) => values.iter().map(|entry| size_of::<PropertyValue>() + of_value(&entry.value)).sum(),
+    }
 }
 
 impl Drop for Sealing {
@@ -247,7 +254,6 @@ fn write(out: &Mutex<Out>, key: PartKey, encode: impl FnOnce(&mut Vec<u8>) -> us
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::Value;
     use mangrove_segment::column::Chunk;
 
     use super::*;

@@ -125,7 +125,9 @@ impl OwnedTxn {
         let (txn, spare) = (txn.take()?, Spare::take(&shared.env));
         let begun = Instant::now();
         let outcome = txn.commit(&shared.tables);
-        shared.turn.synced(begun.elapsed());
+        if shares {
+            shared.turn.synced(begun.elapsed());
+        }
         let outcome = outcome.map_err(|error| {
             shared.readers.spare.keep(spare, &shared.env);
             fault::of_write(error, shared.env.path())

@@ -6,15 +6,17 @@
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// A wait takes at most this part of a sync.
+/// A wait takes at most this part of a sync, and never more than [`Rhythm::longest`].
 const PART_OF_SYNC: u32 = 3;
+const LONGEST: Duration = Duration::from_millis(2);
 /// A writer counts as likely to come again for so many syncs after it came last.
 const SYNCS_BETWEEN: u32 = 4;
+/// And for so many times the longest wait at most.
+const BETWEEN_MAX: u32 = 50;
 /// After vain waits, so many commits at most do not wait.
 const SKIPPED_MAX: u32 = 64;
 
 /// What is known of the brief writers.
-#[derive(Default)]
 pub(super) struct Rhythm {
     /// The last two that came, and when.
     last: [Option<(ThreadId, Instant)>; 2],
@@ -23,9 +25,22 @@ pub(super) struct Rhythm {
     /// How many commits in a row waited in vain, and how many are still not to wait.
     vain: u32,
     skipped: u32,
+    longest: Duration,
+}
+
+impl Default for Rhythm {
+    fn default() -> Self {
+        Self { last: [None; 2], sync: Duration::ZERO, vain: 0, skipped: 0, longest: LONGEST }
+    }
 }
 
 impl Rhythm {
+    /// Lets a wait take this long.
+    #[cfg(test)]
+    pub fn wait_for(&mut self, longest: Duration) {
+        (self.longest, self.sync) = (longest, longest * PART_OF_SYNC);
+    }
+
     /// A brief writer came.
     pub fn came(&mut self, thread: ThreadId, now: Instant) {
         if self.last[0].is_none_or(|(last, _)| last != thread) {
@@ -34,14 +49,15 @@ impl Rhythm {
         self.last[0] = Some((thread, now));
     }
 
-    /// A commit waited for the disk for so long.
+    /// The commit of a brief writer waited for the disk for so long.
     pub fn synced(&mut self, took: Duration) {
         self.sync = took;
     }
 
     /// How long this writer should wait for another one.
     pub fn patience(&mut self, thread: ThreadId, now: Instant) -> Option<Duration> {
-        let is_recent = |(other, came): (ThreadId, Instant)| other != thread && now - came < self.sync * SYNCS_BETWEEN;
+        let between = (self.sync * SYNCS_BETWEEN).min(self.longest * BETWEEN_MAX);
+        let is_recent = |(other, came): (ThreadId, Instant)| other != thread && now - came < between;
         if !self.last.iter().flatten().copied().any(is_recent) {
             return None;
         }
@@ -49,7 +65,7 @@ impl Rhythm {
             self.skipped -= 1;
             return None;
         }
-        Some(self.sync / PART_OF_SYNC)
+        Some((self.sync / PART_OF_SYNC).min(self.longest))
     }
 
     /// Whether another writer came while one waited for it.
@@ -82,6 +98,10 @@ mod tests {
             assert_eq!(rhythm.patience(thread, now), Some(SYNC / 3));
             assert_eq!(rhythm.patience(thread, now + SYNC * 5), None, "the other has gone");
         }
+        rhythm.synced(Duration::from_secs(6));
+        assert_eq!(rhythm.patience(one, now), Some(LONGEST), "a slow disk makes nobody wait long");
+        assert_eq!(rhythm.patience(one, now + Duration::from_secs(1)), None);
+        rhythm.synced(SYNC);
         rhythm.came(two, now + SYNC);
         assert_eq!(rhythm.patience(two, now), Some(SYNC / 3), "one who comes twice does not push out the other");
     }

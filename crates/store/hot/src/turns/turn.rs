@@ -268,3 +268,42 @@ impl<G> Drop for MyTurn<G> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn brief() -> Writer {
+        Writer { is_brief: true, ..Writer::this_thread() }
+    }
+
+    /// A writer that is done waits for another one for an hour, if need be. If nobody told it that one came, this would not end.
+    #[test]
+    fn a_writer_that_is_done_waits_for_one_that_is_likely_to_come() {
+        let turn: Arc<Turn> = Arc::default();
+        let come = |patience| MyTurn::wait(&turn, brief(), patience);
+        thread::scope(|scope| {
+            scope.spawn(|| drop(come(Patience::ENDLESS).expect("a turn")));
+        });
+        let mine = come(Patience::ENDLESS).expect("a turn");
+        assert!(!turn.is_wanted(&brief()), "no sync was measured");
+        locked(&turn.standing).rhythm.wait_for(Duration::from_secs(3600));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(30));
+                drop(come(Patience::ENDLESS).expect("a turn"));
+            });
+            assert!(turn.is_wanted(&brief()));
+            drop(mine);
+        });
+        let mine = come(Patience::ENDLESS).expect("a turn");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(30));
+                drop(MyTurn::wait(&turn, Writer::this_thread(), Patience::ENDLESS).expect("a turn"));
+            });
+            assert!(!turn.is_wanted(&brief()), "one that is not brief shares no commit, and does not wait for others");
+            drop(mine);
+        });
+    }
+}

@@ -25,7 +25,7 @@ use hashbrown::{HashMap, HashSet};
 use mangrove_graph::column::{array_of, arrow_type};
 use mangrove_graph::{
     Cardinality, Cell, EdgeRef, ElementKind, Elements, ExternalId, KeyId, LabelId, PropertyColumn, PropertySchema, Value,
-    ValueType,
+    ValueType, VertexId,
 };
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -39,6 +39,8 @@ use crate::tables::header::{Style, style};
 use crate::text::mapping_text::{TableText, quoted};
 
 const ROW_GROUP: usize = 131_072;
+/// Vertices whose properties are in memory together.
+const ROWS_AT_ONCE: usize = 512;
 
 pub fn write(walk: &mut ExportWalk<'_>, directory: &Path) -> Result<(), ExportError> {
     let mut names = FileNames::new("parquet");
@@ -230,28 +232,66 @@ fn fits_arrow(
     Ok(fits)
 }
 
-/// A column of a page of elements.
-fn array(walk: &ExportWalk<'_>, column: &PropertyColumn, plan: &ColumnPlan) -> ArrayRef {
+/// A column of a page of elements. `None` if its values do not fit into one array.
+fn array(walk: &ExportWalk<'_>, column: &PropertyColumn, plan: &ColumnPlan) -> Option<ArrayRef> {
     let cells = || (0..column.len()).map(|row| column.cell(row));
     match plan.form {
         Form::Native(_) => match column {
-            PropertyColumn::Typed(array) if array.data_type() == plan.field.data_type() => array.clone(),
+            PropertyColumn::Typed(array) if array.data_type() == plan.field.data_type() => Some(array.clone()),
             _ => {
                 let cells: Vec<Cell> = cells().collect();
                 let values: Vec<Option<&Value>> = cells.iter().map(|cell| cell.values().next()).collect();
-                array_of(&values).unwrap_or_else(|| new_null_array(plan.field.data_type(), values.len()))
+                values_or_nulls(&values, plan.field.data_type())
             }
         },
         Form::List(_) => lists(&cells().collect::<Vec<_>>(), &plan.field),
-        Form::Text => Arc::new(StringArray::from_iter(cells().map(|cell| cell.values().next().map(plain_text)))),
-        Form::Cells => Arc::new(StringArray::from_iter(cells().map(|cell| {
-            (!cell.is_absent()).then(|| {
-                let mut text = String::new();
-                write_cell(walk.view, &cell, None, &mut text);
-                text
-            })
-        }))),
+        Form::Text => texts(cells().map(|cell| cell.values().next().map(plain_text)).collect()),
+        Form::Cells => {
+            let text = |cell: Cell| {
+                (!cell.is_absent()).then(|| {
+                    let mut text = String::new();
+                    write_cell(walk.view, &cell, None, &mut text);
+                    text
+                })
+            };
+            texts(cells().map(text).collect())
+        }
     }
+}
+
+/// Values of one type as an array, which is all nulls if there are none. `None` if they do not fit into one array.
+fn values_or_nulls(values: &[Option<&Value>], t: &DataType) -> Option<ArrayRef> {
+    match values.iter().all(Option::is_none) {
+        true => Some(new_null_array(t, values.len())),
+        false => array_of(values),
+    }
+}
+
+/// `None` if the texts do not fit into one array.
+fn texts(texts: Vec<Option<String>>) -> Option<ArrayRef> {
+    let bytes: usize = texts.iter().flatten().map(String::len).sum();
+    (bytes <= i32::MAX as usize).then(|| Arc::new(StringArray::from(texts)) as ArrayRef)
+}
+
+/// Writes rows with `write`, which returns false if they are too many for one batch. Then it writes them in halves.
+fn in_halves<T>(
+    rows: &[T],
+    what: &str,
+    write: &mut dyn FnMut(&[T]) -> Result<bool, ExportError>,
+) -> Result<(), ExportError> {
+    if rows.is_empty() || write(rows)? {
+        return Ok(());
+    }
+    if rows.len() == 1 {
+        return Err(ExportError::Unwritable {
+            what: format!("an element of `{what}` with more than 2 GB in one property"),
+            format: "Parquet",
+            hint: "export GraphSON",
+        });
+    }
+    let (first, second) = rows.split_at(rows.len() / 2);
+    in_halves(first, what, write)?;
+    in_halves(second, what, write)
 }
 
 fn plain_text(value: &Value) -> String {
@@ -265,14 +305,14 @@ fn plain_text(value: &Value) -> String {
     }
 }
 
-/// The values of each cell as a list.
-fn lists(cells: &[Cell], field: &FieldRef) -> ArrayRef {
+/// The values of each cell as a list. `None` if they do not fit into one array.
+fn lists(cells: &[Cell], field: &FieldRef) -> Option<ArrayRef> {
     let DataType::List(item) = field.data_type() else { unreachable!("the column of a list") };
     let values: Vec<Option<&Value>> = cells.iter().flat_map(Cell::values).map(Some).collect();
-    let values = array_of(&values).unwrap_or_else(|| new_null_array(item.data_type(), values.len()));
+    let values = values_or_nulls(&values, item.data_type())?;
     let offsets = OffsetBuffer::from_lengths(cells.iter().map(|cell| cell.values().count()));
     let there: NullBuffer = cells.iter().map(|cell| !cell.is_absent()).collect::<Vec<bool>>().into();
-    Arc::new(ListArray::new(item.clone(), offsets, values, Some(there)))
+    Some(Arc::new(ListArray::new(item.clone(), offsets, values, Some(there))))
 }
 
 /// A table while it is written.
@@ -356,10 +396,7 @@ fn vertices(
     let plans = column_plans(walk, ElementKind::Vertex, label, &mut entry)?;
     fields.extend(plans.iter().map(|plan| plan.field.clone()));
     let mut table: Option<Table> = None;
-    walk.vertices(label, PAGE, |walk, page| {
-        if page.is_empty() {
-            return Ok(());
-        }
+    let mut write = |walk: &mut ExportWalk<'_>, page: &[VertexId]| {
         let known = page.iter().map(|vertex| Ok(Some(walk.view.external_id(*vertex)?)));
         let mut columns = vec![ids.array(&known.collect::<Result<Vec<_>, ExportError>>()?).ok_or_else(|| mixed_ids(&name))?];
         if has_further {
@@ -367,13 +404,19 @@ fn vertices(
             columns.push(Arc::new(StringArray::from(labels.collect::<Result<Vec<_>, _>>()?)));
         }
         for plan in &plans {
-            columns.push(array(walk, &walk.view.properties(Elements::Vertices(page), plan.key)?, plan));
+            match array(walk, &walk.view.properties(Elements::Vertices(page), plan.key)?, plan) {
+                Some(column) => columns.push(column),
+                None => return Ok(false),
+            }
         }
         let table = match &mut table {
             Some(table) => table,
             none => none.insert(Table::create(walk, directory.join(&file), fields.clone())?),
         };
-        table.write(columns)
+        table.write(columns).map(|()| true)
+    };
+    walk.vertices(label, PAGE, |walk, page| {
+        page.chunks(ROWS_AT_ONCE).try_for_each(|rows| in_halves(rows, &name, &mut |rows| write(walk, rows)))
     })?;
     let Some(table) = table else { return Ok(()) };
     walk.tables.push(entry);
@@ -431,7 +474,7 @@ fn edges(
                 }
             };
             let edges: Vec<EdgeRef> = rows.iter().map(|row| page[*row as usize]).collect();
-            write_edges(walk, &edges, &mut tables[at], edge_ids, &plans, &name)?;
+            in_halves(&edges, &name, &mut |rows| write_edges(walk, rows, &mut tables[at], edge_ids, &plans, &name))?;
         }
         Ok(())
     })?;
@@ -522,6 +565,7 @@ impl EdgeColumns {
     }
 }
 
+/// Returns false, and writes nothing, if a property of these edges does not fit into one array.
 fn write_edges(
     walk: &ExportWalk<'_>,
     edges: &[EdgeRef],
@@ -529,7 +573,7 @@ fn write_edges(
     ids: Option<IdForm>,
     plans: &[ColumnPlan],
     name: &str,
-) -> Result<(), ExportError> {
+) -> Result<bool, ExportError> {
     let end = |form: IdForm, of: fn(&EdgeRef) -> mangrove_graph::VertexId| {
         let known = edges.iter().map(|edge| Ok(Some(walk.view.external_id(of(edge))?)));
         form.array(&known.collect::<Result<Vec<_>, ExportError>>()?).ok_or_else(|| mixed_ids(name))
@@ -540,7 +584,39 @@ fn write_edges(
         columns.push(form.array(&known.collect::<Result<Vec<_>, ExportError>>()?).ok_or_else(|| mixed_ids(name))?);
     }
     for plan in plans {
-        columns.push(array(walk, &walk.view.properties(Elements::Edges(edges), plan.key)?, plan));
+        match array(walk, &walk.view.properties(Elements::Edges(edges), plan.key)?, plan) {
+            Some(column) => columns.push(column),
+            None => return Ok(false),
+        }
     }
-    table.table.write(columns)
+    table.table.write(columns).map(|()| true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_too_many_for_a_batch_are_written_in_halves() {
+        let mut batches: Vec<Vec<u32>> = Vec::new();
+        let mut write = |rows: &[u32]| {
+            let fits = rows.iter().sum::<u32>() <= 10;
+            batches.extend(fits.then(|| rows.to_vec()));
+            Ok(fits)
+        };
+        in_halves(&[1, 2, 3, 9, 1, 4, 10], "person", &mut write).expect("batches");
+        in_halves(&[], "person", &mut write).expect("nothing to write");
+        let error = in_halves(&[1, 11], "person", &mut write).expect_err("one row that fits nowhere");
+        assert!(error.to_string().contains("`person` with more than 2 GB"), "{error}");
+        assert_eq!(batches, [vec![1, 2, 3], vec![9, 1], vec![4], vec![10], vec![1]]);
+    }
+
+    #[test]
+    fn values_are_nulls_only_where_there_are_none() {
+        let texts = [Value::from("a"), Value::from(1)];
+        let nulls = values_or_nulls(&[None, None], &DataType::Utf8).expect("nulls");
+        assert_eq!((nulls.len(), nulls.null_count(), nulls.data_type()), (2, 2, &DataType::Utf8));
+        assert!(values_or_nulls(&[Some(&texts[0]), Some(&texts[1])], &DataType::Utf8).is_none());
+        assert_eq!(values_or_nulls(&[Some(&texts[0]), None], &DataType::Utf8).map(|array| array.null_count()), Some(1));
+    }
 }

@@ -93,7 +93,7 @@ pub(crate) fn read(source: &Source, plan: &TablePlan, meter: &Arc<Meter>, sink: 
     Ok(())
 }
 
-/// How many rows a batch takes, so that it has about [`BATCH_BYTES`] in the file.
+/// How many rows a batch takes, so that it has about [`BATCH_BYTES`] in the file if rows are about equally long.
 fn rows_of_batch(file: &ParquetMetaData) -> usize {
     let bytes_of_row = |group: &RowGroupMetaData| group.total_byte_size() / group.num_rows().max(1);
     let bytes = file.row_groups().iter().map(bytes_of_row).max().unwrap_or(0).max(1);

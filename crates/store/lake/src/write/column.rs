@@ -366,7 +366,10 @@ fn arrayed(values: &[Option<&Value>], wanted: &arrow_schema::DataType) -> Result
     match array_of(values) {
         Some(array) => Ok(array),
         None if values.iter().all(Option::is_none) => Ok(new_null_array(wanted, values.len())),
-        None => Err(LakeError::Unsupported(format!("a column of {wanted} holds values of another type"))),
+        None => {
+            let what = "holds values of another type, or more than 2 GB of text in the vertices of one chunk";
+            Err(LakeError::Unsupported(format!("a column of {wanted} {what}")))
+        }
     }
 }
 

@@ -498,6 +498,41 @@ mod tests {
             assert!(pieces.get(0..long.len()).unwrap_err().to_string().contains("1.seg"));
             assert!(pieces.verify().is_err() && file.verify().is_err());
         }
+        let of_pieces = (whole.windows(4).position(|bytes| bytes == b"head")).unwrap();
+        for at in (of_pieces + 4..of_pieces + 4 + 3 * 8).chain([of_pieces + 63]) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+            let file = SegmentFile::open(&path).unwrap();
+            assert!(file.get(key(1, 0)).is_err() && file.verify().is_err(), "byte {at}");
+            assert_eq!(file.get(key(1, 1)).unwrap(), Some(&b"headshort"[..]));
+        }
+    }
+
+    /// Entries of earlier formats say nothing of pieces.
+    #[test]
+    fn files_of_earlier_formats_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = written_file(directory.path());
+        let (whole, parts) = (std::fs::read(&path).unwrap(), 3);
+        let end = whole.len() - FOOTER;
+        for format in [FORMAT_IDENTIFIED, FORMAT_PIECES - 1] {
+            let mut earlier = whole[..end - parts * ENTRY].to_vec();
+            let directory = earlier.len() as u64;
+            whole[end - parts * ENTRY..end].chunks(ENTRY).for_each(|entry| earlier.extend_from_slice(&entry[..ENTRY_WHOLE]));
+            [directory, parts as u64].iter().for_each(|word| earlier.extend_from_slice(&word.to_le_bytes()));
+            let sum = checksum(&[&earlier[..ALIGN], &earlier[directory as usize..]]);
+            earlier.extend_from_slice(&sum.to_le_bytes());
+            [format, 0].iter().for_each(|word| earlier.extend_from_slice(&word.to_le_bytes()));
+            earlier.extend_from_slice(&MAGIC);
+            std::fs::write(&path, &earlier).unwrap();
+            let file = SegmentFile::open(&path).unwrap();
+            file.verify().unwrap();
+            assert_eq!((file.format(), file.parts(), file.identity()), (format, parts, IDENTITY));
+            assert_eq!(file.get(key(1, 2)).unwrap(), Some(&b"cells and more cells"[..]));
+            assert_eq!(file.get(key(2, 5)).unwrap(), Some(&b"lists"[..]));
+            assert!(file.pieces(0).unwrap().is_none());
+        }
     }
 
     #[test]

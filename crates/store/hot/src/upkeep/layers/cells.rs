@@ -76,12 +76,12 @@ impl Layers<'_> {
             for slot in slots(found.present) {
                 cells[first + slot] = found.cell(slot)?;
                 bytes += bytes_of(&cells[first + slot]);
-            }
-            if bytes > bytes_max {
-                bytes_max = gathered_max(self.encoding(column), &cells);
-            }
-            if bytes > bytes_max {
-                return Ok((Gathered::Some(cells), decided));
+                if bytes > bytes_max {
+                    bytes_max = gathered_max(self.encoding(column), &cells);
+                }
+                if bytes > bytes_max {
+                    return Ok((Gathered::Some(cells), decided));
+                }
             }
         }
         cells.resize(self.positions(column.kind, column.label, chunk), Cell::Absent);
@@ -247,7 +247,7 @@ mod tests {
             for (key, (name, content, _)) in keys.iter().zip(&contents) {
                 // All of them are too much for an array.
                 let all = t.properties(Elements::Vertices(&people), *key).expect("a column");
-                assert!(matches!(all, PropertyColumn::Cells(_)), "{name}");
+                assert!(!matches!(all, PropertyColumn::Typed(_)), "{name}");
                 for n in 0..PEOPLE {
                     assert_eq!(cell_bytes(&all.cell(n)), cell_bytes(&content(n, round_of(n))), "{name} of {n} in a batch");
                     let cell = t.cell(ElementId::Vertex(people[n]), *key).expect("a cell");
