@@ -91,6 +91,9 @@ def test_gremlin_calls_it(people):
         people.query("g.call('mangrove.paths').with('query', '?x likes ?y').with('parameters', [two: 'e'])")
     with pytest.raises(mg.QueryError, match="expected an edge label"):
         people.query("g.call('mangrove.paths').with('query', '?x / ?y')")
+    many = " , ".join(f"?a{n} knows|likes ?b{n}" for n in range(9))
+    with pytest.raises(mg.MemoryLimitError, match="memory budget of 1 MB"):
+        people.query(f"g.call('mangrove.paths').with('query', '{many}')", memory_mb=1)
     with pytest.raises(mg.QueryError, match="`query` is a text"):
         people.query("g.call('mangrove.paths')")
 

@@ -129,6 +129,7 @@ pub(crate) enum Failure {
 impl Failure {
     fn report(self) -> u8 {
         let (message, code) = match self {
+            Failure::Request(message) if interrupt::requested() => (format!("interrupted: {message}"), interrupt::EXIT_CODE),
             Failure::Request(message) => (message, 1),
             Failure::Usage(message) => (message, 2),
             Failure::Interrupted(message) => (message, interrupt::EXIT_CODE),

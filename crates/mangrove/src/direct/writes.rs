@@ -165,11 +165,13 @@ impl<'g> DirectWrites<'g> {
         properties.iter().find(|(key, value)| **key == *name && !value.is_null()).map(|(_, value)| value.clone())
     }
 
-    /// The error with the warnings so far, which may say what it comes from.
+    /// The error with the warnings so far, which may say what it comes from. They promise names that will not be there.
     fn explained(&self, error: GraphError) -> GraphError {
         match error {
             GraphError::Invalid(what) if !self.warnings.is_empty() => {
-                GraphError::Invalid(format!("{what} ({})", self.warnings.join("; ")))
+                let why =
+                    self.warnings.join("; ").replace(" has had no ", " has no ").replace(" so far, and now declares it", "");
+                GraphError::Invalid(format!("{what} ({why})"))
             }
             error => error,
         }

@@ -125,7 +125,12 @@ impl CallOp {
 
 fn failed(name: &str, failure: Failure) -> QueryError {
     let message = format!("the procedure `{name}` failed: {failure}");
-    QueryError { cause: Some(failure), ..QueryError::new(QueryErrorKind::Procedure, message) }
+    // A query that a procedure runs shares the memory of the query that calls it.
+    let (kind, help) = match failure.downcast_ref::<QueryError>() {
+        Some(QueryError { kind: QueryErrorKind::Memory, help, .. }) => (QueryErrorKind::Memory, help.clone()),
+        _ => (QueryErrorKind::Procedure, None),
+    };
+    QueryError { cause: Some(failure), help, ..QueryError::new(kind, message) }
 }
 
 impl Op for CallOp {
