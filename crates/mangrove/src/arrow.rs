@@ -512,7 +512,7 @@ mod tests {
         for (value, few, many) in
             [(text(1), DataType::Utf8, DataType::LargeUtf8), (bytes(1), DataType::Binary, DataType::LargeBinary)]
         {
-            let (one, two) = (array(&[value.clone()]), array(&[value.clone(), value]));
+            let (one, two) = (array(std::slice::from_ref(&value)), array(&[value.clone(), value]));
             assert_eq!(column("c", &[one.clone(), one.clone()]).unwrap().1.data_type(), &few);
             let (_, joined) = column("c", &[two.clone(), one.clone(), two]).unwrap();
             assert_eq!((joined.data_type(), joined.len()), (&many, 5));
