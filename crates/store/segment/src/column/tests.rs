@@ -234,7 +234,8 @@ fn long_values_come_back_from_a_file() {
     let text = |n: usize| Value::string(format!("{n} the lantern of meadow {} ", n * n).repeat(n * 7 % 600));
     let bytes = |n: usize| Value::Bytes(noise(n as u64, n * 13 % 5000).into());
     let list = |n: usize| Value::list(vec![text(n), Value::from(n as i64)]);
-    let columns: [(Option<ValueType>, Encoding, &str, &dyn Fn(usize) -> Value); 4] = [
+    type Column<'a> = (Option<ValueType>, Encoding, &'a str, &'a dyn Fn(usize) -> Value);
+    let columns: [Column; 4] = [
         (Some(ValueType::String), Encoding::Auto, "symbols", &text),
         (Some(ValueType::String), Encoding::Plain, "bytes", &text),
         (Some(ValueType::Bytes), Encoding::Auto, "bytes", &bytes),

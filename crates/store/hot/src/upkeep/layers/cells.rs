@@ -248,9 +248,9 @@ mod tests {
                 // All of them are too much for an array.
                 let all = t.properties(Elements::Vertices(&people), *key).expect("a column");
                 assert!(!matches!(all, PropertyColumn::Typed(_)), "{name}");
-                for n in 0..PEOPLE {
+                for (n, person) in people.iter().enumerate() {
                     assert_eq!(cell_bytes(&all.cell(n)), cell_bytes(&content(n, round_of(n))), "{name} of {n} in a batch");
-                    let cell = t.cell(ElementId::Vertex(people[n]), *key).expect("a cell");
+                    let cell = t.cell(ElementId::Vertex(*person), *key).expect("a cell");
                     assert_eq!(cell_bytes(&cell), cell_bytes(&content(n, round_of(n))), "{name} of {n} in round {round}");
                 }
             }
