@@ -54,3 +54,33 @@ def test_long_values_are_copied_and_changed(documents, tmp_path):
         new.compact()
         assert new.query("g.V().values('text').length().sum()").one() == 147 * LENGTH + len("short") + 2 * len("shorter")
         assert new.query("g.V(9).values('text')").one() == text(9) and new.check() == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "g.V().values('text')",
+        "g.V().has('id', gte(0)).values('text')",
+        "g.V().project('id', 'text').by('id').by('text')",
+        "g.V().valueMap('text').by(unfold())",
+        "g.V().elementMap('text')",
+        "g.V().barrier().values('text')",
+        "g.V().barrier().project('id', 'text').by('id').by('text')",
+        "g.V()",
+    ],
+)
+def test_a_stream_of_long_values_needs_memory_for_few(documents, query):
+    """The scan, the properties and the elements of results are each read in parts: all together they take 150 MB and more."""
+    with mg.open(documents / "db", read_only=True) as db:
+        found = [text_of(row) for row in db.stream(query, memory_mb=90)]
+    assert len(found) == DOCUMENTS and found[149] == text(149)
+
+
+def text_of(row):
+    match row:
+        case str():
+            return row
+        case dict():
+            return row["text"]
+        case vertex:
+            return vertex["text"]

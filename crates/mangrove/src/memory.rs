@@ -22,6 +22,16 @@ impl Memory {
         Self { held: 0, max: options.memory_bytes_max }
     }
 
+    /// The most bytes that it may account for.
+    pub fn max(&self) -> usize {
+        self.max
+    }
+
+    /// The bytes accounted for.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
     /// Accounts for more bytes.
     ///
     /// # Errors

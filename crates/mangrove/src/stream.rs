@@ -17,6 +17,12 @@ use crate::results::Results;
 use crate::slow::Watch;
 use crate::{arrow, guard};
 
+/// Elements of the first part of a stream that are read whole together. Parts grow as long as they stay small.
+const FIRST_ELEMENTS: usize = 128;
+const ELEMENTS_MAX: usize = 8192;
+/// The target bytes of results that are read whole together. It is less for a query that may use less than eight times as much.
+const BATCH_BYTES: usize = 16 << 20;
+
 /// The results of a query, over one snapshot of the graph.
 ///
 /// A query that only reads runs as far as you take its results. A query that writes has run and is durable when you get the stream.
@@ -25,6 +31,10 @@ pub struct ResultStream {
     /// `None` once all results are in `ready`.
     execution: Option<Execution>,
     ready: VecDeque<Value>,
+    /// Results that came together with others and are not read whole yet.
+    rest: Items,
+    /// The most elements to read whole together. Results so far decide it.
+    elements: usize,
     /// The results of a write, with their elements read whole. `None` once some of them were taken.
     whole: Option<Results>,
     warnings: Vec<String>,
@@ -47,7 +57,19 @@ impl ResultStream {
         let (snapshot, outlook) = (Ok(snapshot), execution.outlook().clone());
         let (ready, warnings) = (VecDeque::new(), Vec::new());
         let execution = Some(execution);
-        Self { execution, ready, whole: None, warnings, snapshot, outlook, memory, reports, watch }
+        Self {
+            execution,
+            ready,
+            rest: Items::default(),
+            elements: FIRST_ELEMENTS,
+            whole: None,
+            warnings,
+            snapshot,
+            outlook,
+            memory,
+            reports,
+            watch,
+        }
     }
 
     /// The results of a query that has written. Further elements are read from `snapshot`, if one was available.
@@ -60,7 +82,19 @@ impl ResultStream {
         let snapshot = snapshot.map_err(|error| error.to_string());
         let Rows { values, whole, warnings, outlook } = rows;
         let ready = values.into();
-        Self { execution: None, ready, whole, warnings, snapshot, outlook, memory, reports, watch: None }
+        Self {
+            execution: None,
+            ready,
+            rest: Items::default(),
+            elements: FIRST_ELEMENTS,
+            whole,
+            warnings,
+            snapshot,
+            outlook,
+            memory,
+            reports,
+            watch: None,
+        }
     }
 
     /// The next results, a few hundred to a few thousand; `None` at the end.
@@ -70,6 +104,9 @@ impl ResultStream {
 
     fn next_items(&mut self) -> Result<Option<Items>, QueryError> {
         self.whole = None;
+        if !self.rest.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.rest)));
+        }
         if !self.ready.is_empty() {
             return Ok(Some(Items::Values(std::mem::take(&mut self.ready).into())));
         }
@@ -97,6 +134,31 @@ impl ResultStream {
         batch
     }
 
+    /// The next results, few enough to be read whole together. Columns of values are whole already.
+    fn next_part(&mut self) -> Result<Option<Items>, QueryError> {
+        let Some(items) = self.next_items()? else { return Ok(None) };
+        let at_once = match &self.snapshot {
+            Ok(snapshot) => self.elements.max(snapshot.distance().rows_min),
+            Err(_) => self.elements,
+        };
+        if items.len() <= at_once || matches!(items, Items::Column(_) | Items::Maps(_)) {
+            return Ok(Some(items));
+        }
+        self.rest = items.slice(at_once..items.len());
+        Ok(Some(items.slice(0..at_once)))
+    }
+
+    /// The target bytes of results that are read whole together.
+    fn part_bytes(&self) -> usize {
+        BATCH_BYTES.min(self.memory.max() / 8)
+    }
+
+    /// Reports the bytes of results that were read whole together.
+    fn took(&mut self, results: usize, bytes: usize) {
+        let fitting = results.saturating_mul(self.part_bytes()) / bytes.max(1);
+        self.elements = fitting.clamp(1, 4 * self.elements).min(ELEMENTS_MAX);
+    }
+
     /// Warnings for the author of the query, for example about labels and keys that no element has. Complete at the end of the
     /// stream.
     pub fn warnings(&self) -> &[String] {
@@ -109,14 +171,21 @@ impl ResultStream {
             self.ready.clear();
             return Ok(Some(whole.iter().map(Cow::into_owned).collect()).filter(|rows: &Vec<_>| !rows.is_empty()));
         }
-        let Some(values) = self.next_batch()? else { return Ok(None) };
-        self.describe(&values).map(Some)
+        let Some(values) = self.next_part()?.map(Items::into_values) else { return Ok(None) };
+        let mut memory = self.memory.clone();
+        let described = self.described(&values, &mut memory)?;
+        self.took(described.len(), memory.held());
+        Ok(Some(described))
     }
 
     /// Reads the elements of some results whole.
     pub fn describe(&self, values: &[Value]) -> Result<Vec<Described>, QueryError> {
+        self.described(values, &mut self.memory.clone())
+    }
+
+    fn described(&self, values: &[Value], memory: &mut Memory) -> Result<Vec<Described>, QueryError> {
         guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
-            describe::describe_all(self.readable()?, values, &mut self.memory.clone())
+            describe::describe_all(self.readable()?, values, memory)
         })
     }
 
@@ -149,7 +218,8 @@ impl ResultStream {
         self.some_results(usize::MAX)
     }
 
-    /// The next results, with their elements read whole. At least `rows` of them, or all that remain; empty at the end.
+    /// The next results, with their elements read whole; empty at the end. At least `rows` of them, or fewer if these are large.
+    /// `usize::MAX` stands for all.
     pub(crate) fn some_results(&mut self, rows: usize) -> Result<Results, QueryError> {
         if rows > 0
             && let Some(whole) = self.whole.take()
@@ -160,11 +230,13 @@ impl ResultStream {
         let schema = self.readable().map(|snapshot| snapshot.schema().clone()).ok();
         let mut results = Results::expecting(schema.map(|schema| (self.outlook.clone(), schema)));
         let mut memory = self.memory.clone();
-        while results.len() < rows {
-            let Some(items) = self.next_items()? else { break };
+        while results.len() < rows && (rows == usize::MAX || memory.held() < self.part_bytes()) {
+            let Some(items) = self.next_part()? else { break };
+            let (count, before) = (items.len(), memory.held());
             guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
                 results.add(self.readable()?, items, &mut memory)
             })?;
+            self.took(count, memory.held() - before);
         }
         Ok(results)
     }

@@ -239,6 +239,11 @@ fn making<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Portioned::of_maker(map))
 }
 
+/// Wraps an operator that gives properties, which may be long.
+fn reading<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
+    Box::new(Portioned::of_maker(map))
+}
+
 fn portioned<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Portioned::new(map))
 }
@@ -588,17 +593,17 @@ fn compile_map(step: &Step, columns: Option<usize>) -> Result<Box<dyn Op>> {
         Step::Labels => mapping(LabelsOp),
         Step::Key => mapping(TokenStep(Token::Key)),
         Step::ValueOf => mapping(TokenStep(Token::Value)),
-        Step::Values(keys) => mapping(ValuesOp::new(keys.clone())),
-        Step::Properties(keys) => mapping(PropertiesOp::new(keys.clone())),
+        Step::Values(keys) => reading(ValuesOp::new(keys.clone())),
+        Step::Properties(keys) => reading(PropertiesOp::new(keys.clone())),
         Step::PropertyMap { visible, of, keys, tokens, by } => {
             let visible = visible.as_ref().map(child).transpose()?;
             let columns = property_columns(*of, by).filter(|_| columns.is_some() && visible.is_none());
-            mapping(PropertyMapOp { of: *of, keys: Key::all(keys), tokens: *tokens, by: bys(by)?, visible, columns })
+            reading(PropertyMapOp { of: *of, keys: Key::all(keys), tokens: *tokens, by: bys(by)?, visible, columns })
         }
         Step::ElementMap { keys, visible } => {
             let visible = visible.as_ref().map(child).transpose()?;
             let columns = columns.is_some() && visible.is_none();
-            mapping(ElementMapOp { keys: Key::all(keys), visible, columns })
+            reading(ElementMapOp { keys: Key::all(keys), visible, columns })
         }
         Step::Element => mapping(ElementOp),
         Step::Constant(value) => mapping(ConstantOp(value.clone())),
@@ -606,13 +611,13 @@ fn compile_map(step: &Step, columns: Option<usize>) -> Result<Box<dyn Op>> {
         Step::FlatMap(traversal) => portioned(FlatMapOp(child(traversal)?)),
         Step::SideEffect(traversal) => mapping(SideEffectOp(child(traversal)?)),
         Step::Select { pop, labels, by } => {
-            mapping(SelectOp { pop: pop.unwrap_or(Pop::Last), labels: labels.clone(), by: bys(by)?, columns })
+            reading(SelectOp { pop: pop.unwrap_or(Pop::Last), labels: labels.clone(), by: bys(by)?, columns })
         }
         Step::SelectColumn(column) => mapping(ColumnOp(*column)),
         Step::SelectChild { pop, child: traversal, by } => {
             mapping(SelectChildOp { pop: pop.unwrap_or(Pop::Last), child: child(traversal)?, by: bys(by)? })
         }
-        Step::Project { keys, by } => mapping(ProjectOp { keys: keys.clone(), by: bys(by)?, columns }),
+        Step::Project { keys, by } => reading(ProjectOp { keys: keys.clone(), by: bys(by)?, columns }),
         Step::Path { by, from, to } => mapping(PathOp { by: bys(by)?, from: from.clone(), to: to.clone() }),
         Step::Loops(name) => mapping(LoopsOp(name.clone())),
         Step::Sack => mapping(SackOp),

@@ -1,6 +1,6 @@
 //! The sources of traversers: `V()`, `E()`, `inject()`.
 
-use mangrove_graph::{ElementKind, Filter, LabelTest, Predicate, Scan, ScanCursor, Scanned, Value, record};
+use mangrove_graph::{ElementKind, Filter, GraphError, LabelTest, Predicate, Scan, ScanCursor, Scanned, Value, record};
 
 use crate::access::{self, Search};
 use crate::error::Result;
@@ -11,12 +11,15 @@ use crate::execute::ops::reduce::{counted, per_scope};
 use crate::execute::reads::read;
 use crate::execute::run::chain::{Input, Op};
 use crate::execute::run::context::{Context, Key};
+use crate::execute::run::memory::HasBudget;
 use crate::plan::paths::PathMode;
 use crate::plan::{LabelsTest, Name};
 
 /// Batches grow from [`FIRST_BATCH`] to [`LAST_BATCH`] rows, so that a query that needs little reads little.
 const FIRST_BATCH: usize = 32;
 const LAST_BATCH: usize = 8192;
+/// The target bytes of the columns that a batch brings along. It is less for a query that may use less than eight times as much.
+const BATCH_BYTES: usize = 16 << 20;
 
 /// `V()`/`E()`: every element that passes, for each incoming traverser. At the start of a query there is one.
 pub struct ScanOp {
@@ -166,11 +169,12 @@ impl ScanOp {
             }
             Reading::Scanning(_, cursor) if cursor.done => None,
             Reading::Scanning(scan, cursor) => {
-                let Scanned { elements, columns } = cx.view().scan(self.kind, scan, cursor, size)?;
+                let (Scanned { elements, columns }, size) = scan_some(cx, self.kind, scan, cursor, size)?;
                 let mut known = Known::default();
                 for (key, column) in scan.columns.iter().zip(columns) {
                     known.put_column(*key, column);
                 }
+                self.size = next_size(size, known.bytes(), cx.budget().bytes_max());
                 Some((elements.into(), known))
             }
         })
@@ -207,6 +211,34 @@ impl Op for ScanOp {
         self.reading = Reading::Not;
         self.size = FIRST_BATCH;
     }
+}
+
+/// The next elements of a scan and their columns. If the columns of so many do not fit the query's memory, it reads those of fewer.
+/// The second result says of how many at most.
+fn scan_some(
+    cx: &Context<'_, '_>,
+    kind: ElementKind,
+    scan: &Scan,
+    cursor: &mut ScanCursor,
+    mut size: usize,
+) -> Result<(Scanned, usize)> {
+    loop {
+        let before = cursor.clone();
+        match cx.view().scan(kind, scan, cursor, size) {
+            Err(GraphError::OverBudget { .. }) if size > 1 => {
+                cx.check()?;
+                *cursor = before;
+                size = size.div_ceil(8);
+            }
+            scanned => return Ok((scanned?, size)),
+        }
+    }
+}
+
+/// The size of the batch after one of `size` elements whose columns took so many bytes.
+fn next_size(size: usize, bytes: usize, bytes_max: usize) -> usize {
+    let fitting = size.saturating_mul(BATCH_BYTES.min(bytes_max / 8)) / bytes.max(1);
+    fitting.clamp(1, size * 4).min(LAST_BATCH)
 }
 
 /// A scan at the start of a query whose results are only counted.

@@ -8,7 +8,7 @@ use crate::execute::run::context::Context;
 /// The target number of results of a portion. A single traverser may give more.
 const GIVEN_TARGET: usize = 65_536;
 const FIRST_ROWS: usize = 1024;
-/// The target bytes that a portion makes beside traversers.
+/// The target bytes that a portion makes, in traversers or beside them.
 const MADE_BYTES_TARGET: usize = 16 << 20;
 /// The first portion of a step that makes such data. It is small because the size of the data is not yet known.
 const FIRST_ROWS_MADE: usize = 32;
@@ -63,7 +63,7 @@ impl Portions {
         self.rows = fitting.clamp(1, 4 * self.rows).min(ROWS_MAX);
     }
 
-    /// Reports the bytes that a portion made beside traversers. Call it after [`became`](Self::became).
+    /// Reports the bytes that a portion made. Call it after [`became`](Self::became).
     fn made(&mut self, portion: usize, bytes: usize) {
         let fitting = portion.saturating_mul(MADE_BYTES_TARGET) / bytes.max(1);
         self.rows = self.rows.min(fitting.max(1));
@@ -87,7 +87,7 @@ impl<M> Portioned<M> {
         Self { map, portions: Portions::default() }
     }
 
-    /// For a step that makes other data beside traversers.
+    /// For a step whose results, or what it makes beside them, may be large.
     pub fn of_maker(map: M) -> Self {
         Self { map, portions: Portions { rows: FIRST_ROWS_MADE, ..Portions::default() } }
     }
@@ -103,7 +103,7 @@ impl<M: MapBatch> Op for Portioned<M> {
             let rows = portion.len();
             let batch = self.map.map(cx, portion)?;
             self.portions.became(rows, batch.len());
-            self.portions.made(rows, self.map.made_bytes());
+            self.portions.made(rows, self.map.made_bytes() + batch.items.bytes());
             if !batch.is_empty() {
                 return Ok(Some(batch));
             }
