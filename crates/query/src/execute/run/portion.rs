@@ -46,14 +46,15 @@ impl Portions {
         (self.batch, self.at) = (batch, 0);
     }
 
-    /// The next portion of that batch.
+    /// The next portion of that batch. A view far away asks for more rows at once.
     pub fn take(&mut self, cx: &Context<'_, '_>) -> Result<Batch> {
-        if self.at == 0 && self.batch.len() <= self.rows {
+        let rows = self.rows.max(cx.view().distance().rows_min);
+        if self.at == 0 && self.batch.len() <= rows {
             return Ok(std::mem::take(&mut self.batch));
         }
         cx.check()?;
         let start = self.at;
-        self.at = self.batch.len().min(start + self.rows);
+        self.at = self.batch.len().min(start + rows);
         Ok(self.batch.slice(start..self.at))
     }
 
