@@ -230,7 +230,10 @@ impl ResultStream {
         let schema = self.readable().map(|snapshot| snapshot.schema().clone()).ok();
         let mut results = Results::expecting(schema.map(|schema| (self.outlook.clone(), schema)));
         let mut memory = self.memory.clone();
-        while results.len() < rows && (rows == usize::MAX || memory.held() < self.part_bytes()) {
+        let is_enough = |results: &Results, held: usize, part: usize| {
+            results.len() >= rows || (rows < usize::MAX && !results.is_empty() && held >= part)
+        };
+        while !is_enough(&results, memory.held(), self.part_bytes()) {
             let Some(items) = self.next_part()? else { break };
             let (count, before) = (items.len(), memory.held());
             guard::run(&self.reports, &|| "reading the elements of a result".into(), || {

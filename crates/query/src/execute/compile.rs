@@ -234,13 +234,8 @@ fn mapping<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Mapping::new(map))
 }
 
-/// Wraps an operator that changes the graph.
+/// Wraps an operator that changes the graph, or that gives properties, which may be long.
 fn making<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
-    Box::new(Portioned::of_maker(map))
-}
-
-/// Wraps an operator that gives properties, which may be long.
-fn reading<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Portioned::of_maker(map))
 }
 
@@ -593,17 +588,17 @@ fn compile_map(step: &Step, columns: Option<usize>) -> Result<Box<dyn Op>> {
         Step::Labels => mapping(LabelsOp),
         Step::Key => mapping(TokenStep(Token::Key)),
         Step::ValueOf => mapping(TokenStep(Token::Value)),
-        Step::Values(keys) => reading(ValuesOp::new(keys.clone())),
-        Step::Properties(keys) => reading(PropertiesOp::new(keys.clone())),
+        Step::Values(keys) => making(ValuesOp::new(keys.clone())),
+        Step::Properties(keys) => making(PropertiesOp::new(keys.clone())),
         Step::PropertyMap { visible, of, keys, tokens, by } => {
             let visible = visible.as_ref().map(child).transpose()?;
             let columns = property_columns(*of, by).filter(|_| columns.is_some() && visible.is_none());
-            reading(PropertyMapOp { of: *of, keys: Key::all(keys), tokens: *tokens, by: bys(by)?, visible, columns })
+            making(PropertyMapOp { of: *of, keys: Key::all(keys), tokens: *tokens, by: bys(by)?, visible, columns })
         }
         Step::ElementMap { keys, visible } => {
             let visible = visible.as_ref().map(child).transpose()?;
             let columns = columns.is_some() && visible.is_none();
-            reading(ElementMapOp { keys: Key::all(keys), visible, columns })
+            making(ElementMapOp { keys: Key::all(keys), visible, columns })
         }
         Step::Element => mapping(ElementOp),
         Step::Constant(value) => mapping(ConstantOp(value.clone())),
@@ -611,13 +606,13 @@ fn compile_map(step: &Step, columns: Option<usize>) -> Result<Box<dyn Op>> {
         Step::FlatMap(traversal) => portioned(FlatMapOp(child(traversal)?)),
         Step::SideEffect(traversal) => mapping(SideEffectOp(child(traversal)?)),
         Step::Select { pop, labels, by } => {
-            reading(SelectOp { pop: pop.unwrap_or(Pop::Last), labels: labels.clone(), by: bys(by)?, columns })
+            making(SelectOp { pop: pop.unwrap_or(Pop::Last), labels: labels.clone(), by: bys(by)?, columns })
         }
         Step::SelectColumn(column) => mapping(ColumnOp(*column)),
         Step::SelectChild { pop, child: traversal, by } => {
             mapping(SelectChildOp { pop: pop.unwrap_or(Pop::Last), child: child(traversal)?, by: bys(by)? })
         }
-        Step::Project { keys, by } => reading(ProjectOp { keys: keys.clone(), by: bys(by)?, columns }),
+        Step::Project { keys, by } => making(ProjectOp { keys: keys.clone(), by: bys(by)?, columns }),
         Step::Path { by, from, to } => mapping(PathOp { by: bys(by)?, from: from.clone(), to: to.clone() }),
         Step::Loops(name) => mapping(LoopsOp(name.clone())),
         Step::Sack => mapping(SackOp),
