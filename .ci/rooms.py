@@ -30,7 +30,7 @@ FLOORS = {
         "sent",
     ],
     "crates/query/src/execute/run": [
-        "help ids memory nesting profile types",
+        "help ids memory nesting pace profile types",
         "context",
         "chain scope sort",
         "portion",

@@ -1,6 +1,6 @@
 """How long a list of friends with their properties takes when nothing of the database is in memory.
 
-    python benches/layout/cold.py --edges FILE.csv.gz [--bytes 4 40 400 4000 40000 400000] [--lists 40] [--scratch DIR] [--markdown docs/layout.md]
+    python benches/layout/cold.py --edges FILE.csv.gz [--bytes 4 40 400 4000 40000 400000] [--orders ORDER …] [--lists 40] [--scratch DIR] [--markdown docs/layout.md]
 
 Each vertex gets a property of so many bytes, which does not compress. The graph is loaded in the order of its numbers, and written anew by
 `relayout`. For each list, the database is dropped from the page cache and opened anew; the time begins after that. Linux only: others do not
@@ -10,6 +10,7 @@ drop files from the page cache, or count what a process reads.
 import argparse
 import base64
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -22,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from shared import between, described, read
 
+LAYOUTS = ("community", "partition", "degree", "bfs")
 QUERY = "g.V(person).both('e').values('payload').length().sum()"
 
 
@@ -29,6 +31,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--edges", type=Path, required=True, help="an edge list")
     parser.add_argument("--bytes", type=int, nargs="+", default=[4, 40, 400, 4_000, 40_000, 400_000], help="sizes of the property")
+    parser.add_argument("--orders", nargs="+", default=LAYOUTS, choices=LAYOUTS, help="layouts beside the order of the numbers")
     parser.add_argument("--lists", type=int, default=40, help="lists to read for each size and order")
     parser.add_argument("--scratch", type=Path, help="where the databases go: the disk to measure")
     parser.add_argument("--markdown", type=Path, help="also rewrite the table in this page")
@@ -37,7 +40,7 @@ def main():
     lines = ["| bytes a record | order | database, MB | read a list, MB | median, ms | 90%, ms | of the next list: read, MB | median, ms |"]
     lines.append("|---:|---|---:|---:|---:|---:|---:|---:|")
     for size in options.bytes:
-        lines += rows(size, edges, options.lists, options.scratch)
+        lines += rows(size, edges, options)
     command = f"python benches/layout/cold.py --edges {options.edges.name}"
     text = "\n".join([described(command), *read_ahead(options.scratch), "", *lines])
     print(text)
@@ -45,20 +48,23 @@ def main():
         between(options.markdown, "cold", "cold.py", text)
 
 
-def rows(size, edges, lists, scratch):
-    """The lines of one size. Checks that both orders give the same answers."""
+def rows(size, edges, options):
+    """The lines of one size. Checks that all orders give the same answers."""
     ids = np.unique(edges)
-    chosen = np.random.default_rng(7).choice(edges[:, 0], (lists, 2))
+    chosen = np.random.default_rng(7).choice(edges[:, 0], (options.lists, 2))
     out, answers = [], []
-    with tempfile.TemporaryDirectory(dir=scratch) as home:
+    with tempfile.TemporaryDirectory(dir=options.scratch) as home:
         home = Path(home)
         write_vertices(home / "v.parquet", ids, size)
         with mg.open(home / "as loaded", durability="relaxed") as db:
             db.load(nodes={"v": str(home / "v.parquet")}, edges={("v", "e", "v"): {"from": edges[:, 0], "to": edges[:, 1]}}, compact=True, progress=False)
-            db.relayout(home / "community", "community", progress=False)
-        os.sync()
-        for order in ("as loaded", "community"):
+        (home / "v.parquet").unlink()
+        for order in ("as loaded", *options.orders):
             path = home / order
+            if order != "as loaded":
+                with mg.open(home / "as loaded") as db:
+                    db.relayout(path, order, progress=False)
+            os.sync()
             found = [cold(path, [int(vertex) for vertex in pair]) for pair in chosen]
             answers.append([answer for answer, _, _ in found])
             first, second = ([(seconds[at], read[at]) for _, seconds, read in found] for at in (0, 1))
@@ -69,7 +75,9 @@ def rows(size, edges, lists, scratch):
             cells = f"{megabytes:,.0f} | {read[0]:.2f} | {statistics.median(times):.1f} | {times[len(times) * 9 // 10]:.1f} | {read[1]:.2f} | {later:.1f}"
             out.append(f"| {size:,} | {order} | {cells} |")
             print(out[-1], file=sys.stderr)
-    assert answers[0] == answers[1]
+            if order != "as loaded":
+                shutil.rmtree(path)
+    assert all(other == answers[0] for other in answers)
     return out
 
 

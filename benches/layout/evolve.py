@@ -16,7 +16,7 @@ import numpy as np
 from shared import between, described, read
 
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-MEASURES = (("bits_per_edge", "bits an edge"), ("blocks_per_list", "blocks a list"))
+MEASURES = (("distance", "distance"), ("bits_per_edge", "bits an edge"), ("blocks_per_list", "blocks a list"))
 
 
 def main():
@@ -56,7 +56,7 @@ def rows(name, edges):
     for key, measure in MEASURES:
         for at, order in enumerate(("as they arrive", "laid out at half", "written anew")):
             values = [orders[at][key] for orders in found]
-            cells = [f"{value:.2f}" for value in values]
+            cells = [f"{value:,.0f}" if key == "distance" else f"{value:.2f}" for value in values]
             out.append(f"| {name if not out else ''} | {measure if at == 0 else ''} | {order} | " + " | ".join(cells) + " |")
     return out
 

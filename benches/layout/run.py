@@ -1,8 +1,9 @@
 """Layouts of real and planted graphs, beside recursive METIS.
 
-    python benches/layout/run.py [--edges DIR] [--markdown docs/layout.md]
+    python benches/layout/run.py [--edges DIR] [--snb DIR] [--markdown docs/layout.md]
 
-Measures a planted graph, and those of DIR. It holds one edge list for each graph: `NAME.csv.gz`, with a header and two columns of numbers.
+Measures a planted graph, and those of `--edges`. That directory holds one edge list for each graph: `NAME.csv.gz`, with a header and two
+columns of numbers. `--snb` adds LDBC's social network, from its own tables. METIS orders vertices of one label only, so it is left out there.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import mangrovedb as mg
 import numpy as np
-from shared import between, described, read
+from shared import ROOT, between, described, read
 
 LAYOUTS = ("community", "partition", "degree", "bfs")
 # Leaves of METIS's tree are this small, and are then ordered greedily.
@@ -25,14 +26,15 @@ PEOPLE, FRIENDSHIPS, COMMUNITY, INSIDE = 63_731, 817_090, 130, 0.7
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--edges", type=Path, help="directory of edge lists")
+    parser.add_argument("--snb", type=Path, help="directory of LDBC's tables")
     parser.add_argument("--markdown", type=Path, help="also rewrite the table in this page")
     options = parser.parse_args()
-    lines = []
+    lines = snb(options.snb) if options.snb else []
     for file in sorted(options.edges.glob("*.csv.gz")) if options.edges else []:
         lines += rows(file.name.removesuffix(".csv.gz"), read(file))
     lines += rows("planted", planted())
     text = "\n".join(["| graph | order | cost | bits an edge | blocks a list | found at, edges/s |", "|---|---|---:|---:|---:|---:|", *lines])
-    text = f"{described('python benches/layout/run.py --edges DIR')}\n\n{text}"
+    text = f"{described('python benches/layout/run.py --edges DIR --snb DIR')}\n\n{text}"
     print(text)
     if options.markdown:
         between(options.markdown, "layouts", "run.py", text)
@@ -54,17 +56,47 @@ def rows(name, edges):
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
         db = loaded(home / "db", ids, edges)
-        orders = {"as loaded": (db.layouts()["now"], None)}
-        for layout in LAYOUTS:
-            report = db.relayout(home / layout, layout, progress=False)["layout"]
-            orders[layout] = (report["after"], report["seconds"])
+        orders = measured(db, home)
         started = time.perf_counter()
         order = metis(ids, edges)
         seconds = time.perf_counter() - started
         orders["METIS"] = (loaded(home / "metis", ids[order], edges).layouts()["now"], seconds)
-    first = orders["as loaded"][0]["cost"]
     links = len(np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0))
-    print(f"{name}: {len(ids):,} vertices, {links:,} links", file=sys.stderr)
+    return shown(name, orders, len(ids), links)
+
+
+def snb(tables):
+    """The rows of LDBC's social network: all its labels together."""
+    sys.path.insert(0, str(ROOT / "benches/compare"))
+    import pyarrow.csv
+    import snb
+
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch)
+        snb.convert(tables, home)
+        graph = snb.describe(home)
+        nodes = {table.label: pyarrow.csv.read_csv(home / table.file) for table in graph.vertices}
+        edges = {(table.source, table.label, table.target): pyarrow.csv.read_csv(home / table.file) for table in graph.edges}
+        with mg.open(home / "db", durability="relaxed") as db:
+            loaded = db.load(nodes=nodes, edges=edges, compact=True, progress=False)
+            orders = measured(db, home)
+    # Every edge counts as a link.
+    return shown("ldbc-snb-sf0.1", orders, loaded["vertices"], loaded["edges"])
+
+
+def measured(db, home):
+    """What each order gives, and the seconds that it took to find."""
+    orders = {"as loaded": (db.layouts()["now"], None)}
+    for layout, ties in (*((layout, "uniform") for layout in LAYOUTS), ("community", "preferential"), ("community", "overlap")):
+        name = layout if ties == "uniform" else f"{layout}, {ties}"
+        report = db.relayout(home / name, layout, ties=ties, progress=False)["layout"]
+        orders[name] = (report["after"], report["seconds"])
+    return orders
+
+
+def shown(name, orders, vertices, links):
+    first = orders["as loaded"][0]["cost"]
+    print(f"{name}: {vertices:,} vertices, {links:,} links", file=sys.stderr)
     out = []
     for order, (found, seconds) in orders.items():
         cost = f"{found['cost'] / 1e6:,.0f} M" if order == "as loaded" else f"{100 * (found['cost'] / first - 1):+.0f}%"

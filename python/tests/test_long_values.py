@@ -76,6 +76,16 @@ def test_a_stream_of_long_values_needs_memory_for_few(documents, query):
     assert len(found) == DOCUMENTS and found[149] == text(149)
 
 
+def test_long_values_may_follow_many_short_ones(tmp_path):
+    """The parts have grown to thousands of rows when the long values come, and 8,192 of them take 330 MB."""
+    short, long = 30_000, 9_000
+    with mg.open(tmp_path / "db") as db:
+        rows = [{"id": n, "text": "short" if n < short else WORDS[n % 8] * 6_000} for n in range(short + long)]
+        db.load(nodes={"note": rows}, compact=True, progress=False)
+        lengths = [len(text) for text in db.stream("g.V().values('text')", memory_mb=100)]
+    assert len(lengths) == short + long and sum(lengths) == sum(len(row["text"]) for row in rows)
+
+
 def text_of(row):
     match row:
         case str():

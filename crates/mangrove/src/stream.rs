@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use mangrove_graph::{GraphError, GraphView, Value};
-use mangrove_query::{Execution, Graph, Items, Outlook};
+use mangrove_query::{Execution, Graph, Items, Outlook, Pace, bytes_target};
 
 use crate::backend::BackendView;
 use crate::describe::{self, Described};
@@ -17,11 +17,9 @@ use crate::results::Results;
 use crate::slow::Watch;
 use crate::{arrow, guard};
 
-/// Elements of the first part of a stream that are read whole together. Parts grow as long as they stay small.
+/// Elements of the first part of a stream that are read whole together.
 const FIRST_ELEMENTS: usize = 128;
 const ELEMENTS_MAX: usize = 8192;
-/// The target bytes of results that are read whole together. It is less for a query that may use less than eight times as much.
-const BATCH_BYTES: usize = 16 << 20;
 
 /// The results of a query, over one snapshot of the graph.
 ///
@@ -33,8 +31,8 @@ pub struct ResultStream {
     ready: VecDeque<Value>,
     /// Results that came together with others and are not read whole yet.
     rest: Items,
-    /// The most elements to read whole together. Results so far decide it.
-    elements: usize,
+    /// The most elements to read whole together.
+    pace: Pace,
     /// The results of a write, with their elements read whole. `None` once some of them were taken.
     whole: Option<Results>,
     warnings: Vec<String>,
@@ -54,22 +52,8 @@ impl ResultStream {
         reports: Arc<Path>,
         watch: Option<Watch>,
     ) -> Self {
-        let (snapshot, outlook) = (Ok(snapshot), execution.outlook().clone());
-        let (ready, warnings) = (VecDeque::new(), Vec::new());
-        let execution = Some(execution);
-        Self {
-            execution,
-            ready,
-            rest: Items::default(),
-            elements: FIRST_ELEMENTS,
-            whole: None,
-            warnings,
-            snapshot,
-            outlook,
-            memory,
-            reports,
-            watch,
-        }
+        let outlook = execution.outlook().clone();
+        Self { execution: Some(execution), watch, ..Self::empty(Ok(snapshot), outlook, memory, reports) }
     }
 
     /// The results of a query that has written. Further elements are read from `snapshot`, if one was available.
@@ -81,14 +65,17 @@ impl ResultStream {
     ) -> Self {
         let snapshot = snapshot.map_err(|error| error.to_string());
         let Rows { values, whole, warnings, outlook } = rows;
-        let ready = values.into();
+        Self { ready: values.into(), whole, warnings, ..Self::empty(snapshot, outlook, memory, reports) }
+    }
+
+    fn empty(snapshot: Result<Box<dyn BackendView>, String>, outlook: Outlook, memory: Memory, reports: Arc<Path>) -> Self {
         Self {
             execution: None,
-            ready,
+            ready: VecDeque::new(),
             rest: Items::default(),
-            elements: FIRST_ELEMENTS,
-            whole,
-            warnings,
+            pace: Pace::new(FIRST_ELEMENTS, ELEMENTS_MAX),
+            whole: None,
+            warnings: Vec::new(),
             snapshot,
             outlook,
             memory,
@@ -138,8 +125,8 @@ impl ResultStream {
     fn next_part(&mut self) -> Result<Option<Items>, QueryError> {
         let Some(items) = self.next_items()? else { return Ok(None) };
         let at_once = match &self.snapshot {
-            Ok(snapshot) => self.elements.max(snapshot.distance().rows_min),
-            Err(_) => self.elements,
+            Ok(snapshot) => self.pace.rows().max(snapshot.distance().rows_min),
+            Err(_) => self.pace.rows(),
         };
         if items.len() <= at_once || matches!(items, Items::Column(_) | Items::Maps(_)) {
             return Ok(Some(items));
@@ -150,13 +137,7 @@ impl ResultStream {
 
     /// The target bytes of results that are read whole together.
     fn part_bytes(&self) -> usize {
-        BATCH_BYTES.min(self.memory.max() / 8)
-    }
-
-    /// Reports the bytes of results that were read whole together.
-    fn took(&mut self, results: usize, bytes: usize) {
-        let fitting = results.saturating_mul(self.part_bytes()) / bytes.max(1);
-        self.elements = fitting.clamp(1, 4 * self.elements).min(ELEMENTS_MAX);
+        bytes_target(self.memory.max())
     }
 
     /// Warnings for the author of the query, for example about labels and keys that no element has. Complete at the end of the
@@ -174,7 +155,7 @@ impl ResultStream {
         let Some(values) = self.next_part()?.map(Items::into_values) else { return Ok(None) };
         let mut memory = self.memory.clone();
         let described = self.described(&values, &mut memory)?;
-        self.took(described.len(), memory.held());
+        self.pace.took(described.len(), [(memory.held(), self.part_bytes())]);
         Ok(Some(described))
     }
 
@@ -239,7 +220,7 @@ impl ResultStream {
             guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
                 results.add(self.readable()?, items, &mut memory)
             })?;
-            self.took(count, memory.held() - before);
+            self.pace.took(count, [(memory.held() - before, self.part_bytes())]);
         }
         Ok(results)
     }

@@ -380,3 +380,44 @@ fn what_is_not_there_is_named() {
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].contains("did you mean `person`?"), "{warnings:?}");
 }
+
+/// Whatever indexes there are: a hub's friends of two labels, one of them several times, in a city of few or of many.
+#[test]
+fn an_index_finds_the_same_friends_of_a_hub() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Database::open(directory.path().join("db.mg")).unwrap();
+    let city = |number: i64| ["Ithaca", "Rome", "Rome", "Oslo"][if number % 40 == 3 { 0 } else { 1 + number as usize % 3 }];
+    let label = |number: i64| if number % 7 == 0 { "artist" } else { "person" };
+    db.write_directly(|graph| {
+        graph.append_node("person", Some(id(-1)), &[("city", "Rome".into())])?;
+        for number in 0..400 {
+            graph.append_node(label(number), Some(id(number)), &[("city", city(number).into())])?;
+        }
+        // Not in the order of ids.
+        for friend in (0..300).map(|at| at * 7 % 300).chain([43, 43, 83, 0]) {
+            graph.append_edge(&id(-1), "knows", &id(friend), None, &[])?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    let found = |city: &str| {
+        let read = |reads: DirectReads<'_>| {
+            reads.ids(&reads.get_neighbor_ids(reads.node(&id(-1))?, Some("knows"), &[("city", city.into())])?)
+        };
+        db.read_directly(read).unwrap()
+    };
+    let expected = |wanted: &str| -> Vec<Value> {
+        let friends = (0..300).map(|at| at * 7 % 300).chain([43, 43, 83, 0]);
+        friends.filter(|friend| city(*friend) == wanted).map(id).collect()
+    };
+    assert_eq!((expected("Ithaca").len(), expected("Rome").len()), (11, 195));
+    for indexed in [None, Some("person"), Some("artist")] {
+        indexed.map(|label| db.create_index(Some(ElementKind::Vertex), label, "city").unwrap());
+        for compacted in [false, true] {
+            for wanted in ["Ithaca", "Rome", "Oslo", "Paris"] {
+                assert_eq!(found(wanted), expected(wanted), "{wanted}, with an index of {indexed:?}, {compacted}");
+            }
+            db.compact().unwrap();
+        }
+    }
+}

@@ -35,7 +35,9 @@ use computed::Computed;
 
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
-pub use execute::{Execution, Items, MapColumn, Maps, Messages, Profile, StepProfile, own_maps, whole_maps};
+pub use execute::{
+    Execution, Items, MapColumn, Maps, Messages, Pace, Profile, StepProfile, bytes_target, own_maps, whole_maps,
+};
 pub use mangrove_graph::CancelToken;
 pub use optimize::{ExplainedStep, Explanation};
 pub use options::{Graph, Parameters, QueryOptions};

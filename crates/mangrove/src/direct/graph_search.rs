@@ -13,7 +13,8 @@ pub fn gs1(reads: DirectReads<'_>, person: VertexId) -> Result<Vec<VertexId>, St
     reads.get_neighbor_ids(person, None, &[])
 }
 
-/// GS2: the friends of a person who have a property, such as those in a city. It looks at each friend.
+/// GS2: the friends of a person who have a property, such as those in a city. It looks at each friend, or at those that an index finds, if
+/// these are few.
 pub fn gs2(reads: DirectReads<'_>, person: VertexId, property: (&str, Value)) -> Result<Vec<VertexId>, StoreError> {
     reads.get_neighbor_ids(person, None, &[property])
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use mangrove_graph::record;
 use mangrove_graph::{
     Adjacency, Cell, Direction, ElementId, ElementKind, Elements, Filter, GraphView, Hop, KeyId, LabelId, Predicate,
-    PropertyId, Scan, ScanCursor, Value, VertexId, Wants,
+    PropertyId, Scan, ScanCursor, SearchCursor, Value, VertexId, Wants,
 };
 
 use crate::declare;
@@ -13,6 +14,9 @@ use crate::error::StoreError;
 
 /// Elements to read at a time in a scan.
 const AT_ONCE: usize = 8192;
+/// Nodes for which it pays to ask an index first. It must find at most one vertex for so many nodes.
+const MANY: usize = 64;
+const FEW: usize = 2;
 
 /// Property values with their names. A property with several values is a list.
 pub type Properties = Vec<(Arc<str>, Value)>;
@@ -164,7 +168,7 @@ impl<'v> DirectReads<'v> {
     }
 
     /// The ends of the edges that leave a vertex, one for each edge: those of a type in the order of time. With properties, only those
-    /// that have these values. O(edges).
+    /// that have these values; of many, an index may find these. O(edges).
     ///
     /// # Errors
     /// If there is no edge label or no property of such a name.
@@ -184,11 +188,40 @@ impl<'v> DirectReads<'v> {
 
     pub(super) fn passing(&self, mut nodes: Vec<VertexId>, filters: &[Filter]) -> Result<Vec<VertexId>, StoreError> {
         for filter in filters {
-            let passes = self.view.pass(Elements::Vertices(&nodes), filter.key, &filter.predicate)?;
-            let mut passes = passes.into_iter();
-            nodes.retain(|_| passes.next().unwrap_or(false));
+            match self.few_with(filter, &nodes)? {
+                Some(with) => nodes.retain(|node| with.contains(node)),
+                None => {
+                    let passes = self.view.pass(Elements::Vertices(&nodes), filter.key, &filter.predicate)?;
+                    let mut passes = passes.into_iter();
+                    nodes.retain(|_| passes.next().unwrap_or(false));
+                }
+            }
         }
         Ok(nodes)
+    }
+
+    /// All vertices that pass a filter and have a label of one of the nodes, if indexes find them and they are few beside the nodes.
+    /// Then finding them costs less than looking at each node.
+    fn few_with(&self, filter: &Filter, nodes: &[VertexId]) -> Result<Option<HashSet<VertexId>>, StoreError> {
+        if nodes.len() < MANY {
+            return Ok(None);
+        }
+        let mut labels: Vec<LabelId> = nodes.iter().map(|node| node.label()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        let mut with = HashSet::new();
+        for label in labels {
+            let (of, mut cursor) = (PropertyId::of_vertices(label, filter.key), SearchCursor::default());
+            while !cursor.done {
+                let room = nodes.len() / FEW + 1 - with.len();
+                let Some(found) = self.view.search(of, &filter.predicate, &mut cursor, room)? else { return Ok(None) };
+                with.extend(found.into_vertices());
+                if with.len() > nodes.len() / FEW {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(with))
     }
 
     pub(super) fn filters(&self, properties: &[(&str, Value)]) -> Result<Vec<Filter>, StoreError> {

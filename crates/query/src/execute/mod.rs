@@ -48,6 +48,7 @@ use crate::plan::paths;
 pub use data::items::Items;
 pub use data::maps::{MapColumn, Maps};
 pub use reads::columns::{own_maps, whole_maps};
+pub use run::pace::{Pace, bytes_target};
 pub use run::profile::{Messages, Profile, StepProfile};
 
 /// A running query. It does not hold the graph: pass the same one to each call.

@@ -12,14 +12,13 @@ use crate::execute::reads::read;
 use crate::execute::run::chain::{Input, Op};
 use crate::execute::run::context::{Context, Key};
 use crate::execute::run::memory::HasBudget;
+use crate::execute::run::pace::{self, Pace};
 use crate::plan::paths::PathMode;
 use crate::plan::{LabelsTest, Name};
 
-/// Batches grow from [`FIRST_BATCH`] to [`LAST_BATCH`] rows, so that a query that needs little reads little.
 const FIRST_BATCH: usize = 32;
 const LAST_BATCH: usize = 8192;
-/// The target bytes of the columns that a batch brings along. It is less for a query that may use less than eight times as much.
-const BATCH_BYTES: usize = 16 << 20;
+const PACE: Pace = Pace::new(FIRST_BATCH, LAST_BATCH);
 
 /// `V()`/`E()`: every element that passes, for each incoming traverser. At the start of a query there is one.
 pub struct ScanOp {
@@ -33,7 +32,7 @@ pub struct ScanOp {
     input: Option<Batch>,
     row: usize,
     reading: Reading,
-    size: usize,
+    pace: Pace,
 }
 
 /// How the elements for a row of the input are read.
@@ -56,7 +55,7 @@ impl ScanOp {
         columns: Vec<Name>,
     ) -> Self {
         let filters = filters.into_iter().map(|(key, predicate)| (Key::new(key), predicate)).collect();
-        Self { kind, ids, labels, also, filters, columns, input: None, row: 0, reading: Reading::Not, size: FIRST_BATCH }
+        Self { kind, ids, labels, also, filters, columns, input: None, row: 0, reading: Reading::Not, pace: PACE }
     }
 
     /// The scan with names resolved to ids of the store. A filter on a key that the graph does not have passes nothing.
@@ -146,7 +145,7 @@ impl ScanOp {
     /// The next elements for a row, perhaps none, with what is known of them; `None` at the end.
     fn next_of_row(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<(Items, Known)>> {
         if let Reading::Not = self.reading {
-            self.size = self.size.max(cx.view().distance().rows_min);
+            self.pace.at_least(cx.view().distance().rows_min);
             if let Some(ids) = self.ids.take() {
                 self.reading = Reading::Done;
                 let items = self.named(cx, &ids);
@@ -155,8 +154,7 @@ impl ScanOp {
             }
             self.reading = self.begin(cx)?;
         }
-        let size = self.size;
-        self.size = (size * 4).min(LAST_BATCH);
+        let size = self.pace.rows();
         Ok(match &mut self.reading {
             Reading::Not | Reading::Done => None,
             Reading::Found(items) => {
@@ -165,6 +163,7 @@ impl ScanOp {
                 Some((items, Known::default()))
             }
             Reading::Searching(scan, search) => {
+                self.pace.took(size, []);
                 search.next(cx.view(), self.kind, scan, size)?.map(|found| (found.into(), Known::default()))
             }
             Reading::Scanning(_, cursor) if cursor.done => None,
@@ -174,7 +173,7 @@ impl ScanOp {
                 for (key, column) in scan.columns.iter().zip(columns) {
                     known.put_column(*key, column);
                 }
-                self.size = next_size(size, known.bytes(), cx.budget().bytes_max());
+                self.pace.took(size, [(known.bytes(), pace::bytes_target(cx.budget().bytes_max()))]);
                 Some((elements.into(), known))
             }
         })
@@ -209,7 +208,7 @@ impl Op for ScanOp {
     fn reset(&mut self, _: usize) {
         self.input = None;
         self.reading = Reading::Not;
-        self.size = FIRST_BATCH;
+        self.pace = PACE;
     }
 }
 
@@ -233,12 +232,6 @@ fn scan_some(
             scanned => return Ok((scanned?, size)),
         }
     }
-}
-
-/// The size of the batch after one of `size` elements whose columns took so many bytes.
-fn next_size(size: usize, bytes: usize, bytes_max: usize) -> usize {
-    let fitting = size.saturating_mul(BATCH_BYTES.min(bytes_max / 8)) / bytes.max(1);
-    fitting.clamp(1, size * 4).min(LAST_BATCH)
 }
 
 /// A scan at the start of a query whose results are only counted.

@@ -6,6 +6,7 @@ pub mod help;
 pub mod ids;
 pub mod memory;
 pub mod nesting;
+pub mod pace;
 pub mod portion;
 pub mod profile;
 pub mod scope;

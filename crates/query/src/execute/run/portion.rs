@@ -4,12 +4,12 @@ use crate::error::Result;
 use crate::execute::data::batch::Batch;
 use crate::execute::run::chain::{Input, MapBatch, Op};
 use crate::execute::run::context::Context;
+use crate::execute::run::memory::HasBudget;
+use crate::execute::run::pace::{self, Pace};
 
 /// The target number of results of a portion. A single traverser may give more.
 const GIVEN_TARGET: usize = 65_536;
 const FIRST_ROWS: usize = 1024;
-/// The target bytes that a portion makes, in traversers or beside them.
-const MADE_BYTES_TARGET: usize = 16 << 20;
 /// The first portion of a step that makes such data. It is small because the size of the data is not yet known.
 const FIRST_ROWS_MADE: usize = 32;
 const ROWS_MAX: usize = 1 << 20;
@@ -18,12 +18,12 @@ const ROWS_MAX: usize = 1 << 20;
 pub struct Portions {
     batch: Batch,
     at: usize,
-    rows: usize,
+    pace: Pace,
 }
 
 impl Default for Portions {
     fn default() -> Self {
-        Self { batch: Batch::default(), at: 0, rows: FIRST_ROWS }
+        Self { batch: Batch::default(), at: 0, pace: Pace::new(FIRST_ROWS, ROWS_MAX) }
     }
 }
 
@@ -48,26 +48,26 @@ impl Portions {
 
     /// The next portion of that batch. A view far away asks for more rows at once.
     pub fn take(&mut self, cx: &Context<'_, '_>) -> Result<Batch> {
-        let rows = self.rows.max(cx.view().distance().rows_min);
-        if self.at == 0 && self.batch.len() <= rows {
+        let rows = self.pace.rows().max(cx.view().distance().rows_min);
+        // A small rest comes along: two portions cost more than a larger one.
+        let is_last = self.batch.len() - self.at <= rows.saturating_mul(2);
+        if self.at == 0 && is_last {
             return Ok(std::mem::take(&mut self.batch));
         }
         cx.check()?;
         let start = self.at;
-        self.at = self.batch.len().min(start + rows);
+        self.at = if is_last { self.batch.len() } else { start + rows };
         Ok(self.batch.slice(start..self.at))
     }
 
     /// Reports how many rows a portion became.
     pub fn became(&mut self, portion: usize, given: usize) {
-        let fitting = portion.saturating_mul(GIVEN_TARGET) / given.max(1);
-        self.rows = fitting.clamp(1, 4 * self.rows).min(ROWS_MAX);
+        self.pace.took(portion, [(given, GIVEN_TARGET)]);
     }
 
-    /// Reports the bytes that a portion made. Call it after [`became`](Self::became).
-    fn made(&mut self, portion: usize, bytes: usize) {
-        let fitting = portion.saturating_mul(MADE_BYTES_TARGET) / bytes.max(1);
-        self.rows = self.rows.min(fitting.max(1));
+    /// Reports how many rows a portion became, and the bytes that it made, in traversers or beside them.
+    fn made(&mut self, cx: &Context<'_, '_>, portion: usize, given: usize, bytes: usize) {
+        self.pace.took(portion, [(given, GIVEN_TARGET), (bytes, pace::bytes_target(cx.budget().bytes_max()))]);
     }
 
     /// Drops the rest of the batch.
@@ -90,7 +90,7 @@ impl<M> Portioned<M> {
 
     /// For a step whose results, or what it makes beside them, may be large.
     pub fn of_maker(map: M) -> Self {
-        Self { map, portions: Portions { rows: FIRST_ROWS_MADE, ..Portions::default() } }
+        Self { map, portions: Portions { pace: Pace::new(FIRST_ROWS_MADE, ROWS_MAX), ..Portions::default() } }
     }
 }
 
@@ -103,8 +103,7 @@ impl<M: MapBatch> Op for Portioned<M> {
             }
             let rows = portion.len();
             let batch = self.map.map(cx, portion)?;
-            self.portions.became(rows, batch.len());
-            self.portions.made(rows, self.map.made_bytes() + batch.items.bytes());
+            self.portions.made(cx, rows, batch.len(), self.map.made_bytes() + batch.items.bytes());
             if !batch.is_empty() {
                 return Ok(Some(batch));
             }
