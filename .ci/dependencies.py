@@ -41,9 +41,13 @@ MAY_USE = {
         "mangrove-directory",
         "mangrove-query",
     },
+    # What people type. It completes and checks Gremlin before it runs it.
+    "mangrove-cli": {"mangrove", "mangrove-query", "mangrove-server"},
+    # It reads the requests of drivers, which hold queries as bytecode.
+    "mangrove-server": {"mangrove", "mangrove-query"},
     # Its interpreter of Gremlin reads the engine's plans; tests of the engine use the test kit in turn.
     "mangrove-testkit": {"mangrove-graph", "mangrove-query"},
-    "mangrove-python": {"mangrove", "mangrove-graph", "mangrove-ingest"},
+    "mangrove-python": {"mangrove", "mangrove-cli", "mangrove-graph", "mangrove-ingest"},
     # A tool for developers; it ships with nothing.
     "mangrove-conformance": {
         "mangrove-graph",

@@ -32,6 +32,14 @@ pub fn gremlin_graphbinary(data: &[u8]) {
     let _ = gremlin::print(&tree);
 }
 
+/// Requests of drivers to a server, in both forms.
+pub fn requests(data: &[u8]) {
+    let _ = gremlin::read_binary_request(data);
+    if let Ok(text) = std::str::from_utf8(data) {
+        let _ = gremlin::read_json_request(text);
+    }
+}
+
 fn assert_prints_back(printed: &str) {
     match gremlin::parse(printed) {
         Ok(again) => assert_eq!(gremlin::print(&again), printed),

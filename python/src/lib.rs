@@ -109,6 +109,6 @@ mod _mangrove {
     /// Runs the `mangrove` command and returns its exit code. The first argument is the name of the command.
     #[pyfunction]
     fn run_command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
-        py.detach(|| mangrove::cli::run_with(arguments, &load::PythonReaders))
+        py.detach(|| mangrove_cli::run_with(arguments, &load::PythonReaders))
     }
 }

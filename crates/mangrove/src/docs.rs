@@ -1,7 +1,7 @@
 //! The documentation that belongs to this version.
 
 /// The pages of `docs/`, by name.
-pub const PAGES: [(&str, &str); 18] = [
+pub const PAGES: [(&str, &str); 19] = [
     ("index", include_str!("../../../docs/index.md")),
     ("recipes", include_str!("../../../docs/recipes.md")),
     ("from-cypher", include_str!("../../../docs/from-cypher.md")),
@@ -14,6 +14,7 @@ pub const PAGES: [(&str, &str); 18] = [
     ("layout", include_str!("../../../docs/layout.md")),
     ("paths", include_str!("../../../docs/paths.md")),
     ("social", include_str!("../../../docs/social.md")),
+    ("server", include_str!("../../../docs/server.md")),
     ("output", include_str!("../../../docs/output.md")),
     ("gremlin", include_str!("../../../docs/gremlin.md")),
     ("engine", include_str!("../../../docs/engine.md")),

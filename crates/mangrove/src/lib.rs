@@ -31,7 +31,6 @@ mod analyze;
 pub mod arrow;
 pub mod backend;
 mod batches;
-pub mod cli;
 pub mod compressed;
 mod database;
 mod declare;
@@ -74,6 +73,7 @@ pub use database::Database;
 pub use error::{Bug, ExportError, LoadError, OpenError, QueryError, QueryErrorKind, StoreError};
 pub use graph::{Cardinality, Declaration, ElementKind, Encoding, GraphError, IdSpace, Schema, Value, ValueType};
 pub use ingestion::Ingestion;
+pub use lake::{is_description, is_files_of_others};
 pub use layout::{LayoutOptions, LayoutReport};
 pub use mangrove_directory::{
     CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Patience, Space, StoreStats, Writer,

@@ -36,6 +36,7 @@ impl Prepared {
             Written::Text(text) => self.query(text),
             Written::GraphSon(json) => Query::from_bytecode(json),
             Written::GraphBinary(bytes) => Query::from_graphbinary(bytes),
+            Written::Query(query) => Ok(query.clone()),
         }
     }
 

@@ -147,7 +147,10 @@ impl ResultStream {
     }
 
     /// The next results with their elements read whole; `None` at the end.
-    pub(crate) fn next_described(&mut self) -> Result<Option<Vec<Described>>, QueryError> {
+    ///
+    /// # Errors
+    /// Those of the query. Also if the results take more memory than it may use.
+    pub fn next_described(&mut self) -> Result<Option<Vec<Described>>, QueryError> {
         if let Some(whole) = self.whole.take() {
             self.ready.clear();
             return Ok(Some(whole.iter().map(Cow::into_owned).collect()).filter(|rows: &Vec<_>| !rows.is_empty()));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use mangrove_graph::Value;
+use mangrove_query::Query;
 
 #[derive(Clone, Debug)]
 pub enum Written<'a> {
@@ -13,6 +14,8 @@ pub enum Written<'a> {
     GraphSon(Cow<'a, str>),
     /// GraphBinary 1 bytecode, the other form they send.
     GraphBinary(Cow<'a, [u8]>),
+    /// A query that has been read before.
+    Query(Query),
 }
 
 impl Written<'_> {
@@ -21,6 +24,7 @@ impl Written<'_> {
             Written::Text(text) => Written::Text(text.into_owned().into()),
             Written::GraphSon(json) => Written::GraphSon(json.into_owned().into()),
             Written::GraphBinary(bytes) => Written::GraphBinary(bytes.into_owned().into()),
+            Written::Query(query) => Written::Query(query),
         }
     }
 }
@@ -28,6 +32,12 @@ impl Written<'_> {
 impl<'a> From<&'a str> for Written<'a> {
     fn from(text: &'a str) -> Self {
         Written::Text(text.into())
+    }
+}
+
+impl From<Query> for Written<'_> {
+    fn from(query: Query) -> Self {
+        Written::Query(query)
     }
 }
 
@@ -42,6 +52,7 @@ impl fmt::Display for Written<'_> {
         match self {
             Written::Text(text) => f.write_str(text),
             Written::GraphSon(json) => write!(f, "bytecode {json}"),
+            Written::Query(query) => f.write_str(query.text()),
             Written::GraphBinary(bytes) => write!(f, "the GraphBinary {}", Value::Bytes((&**bytes).into())),
         }
     }

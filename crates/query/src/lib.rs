@@ -80,8 +80,8 @@ impl Query {
         Self::of_bytecode(gremlin::read_graphbinary(bytes)?)
     }
 
-    /// Prints bytecode as text, so that errors have a text to point into.
-    fn of_bytecode(syntax: TraversalSyntax) -> Result<Self> {
+    /// A query that was read before. Prints it as text, so that errors have a text to point into.
+    pub fn of_bytecode(syntax: TraversalSyntax) -> Result<Self> {
         let text: Arc<str> = gremlin::print(&syntax).into();
         match gremlin::parse(&text) {
             Ok(located) => Self::new(text.clone(), located).map_err(|e| e.in_text(&text)),

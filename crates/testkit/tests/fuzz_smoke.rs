@@ -112,6 +112,11 @@ fn gremlin_graphbinary() {
 }
 
 #[test]
+fn requests() {
+    fuzz("requests", entry::requests);
+}
+
+#[test]
 fn gremlin_queries_run() {
     fuzz("gremlin_run", entry::gremlin_run);
 }

@@ -16,7 +16,7 @@
 //! predicate. So `eq([1])` looks like `eq(1)`, and this reader takes it as `eq(1)`. It reads one whole bytecode, without the frame
 //! of a request to a server.
 
-use mangrove_graph::Value;
+use mangrove_graph::{Uuid, Value};
 
 use super::scalar::Bytes;
 use super::{Problem, Read, Usage, argument, problem};
@@ -38,11 +38,7 @@ const MESSAGE: u8 = 0x81;
 
 /// Reads one traversal. An error names the byte at which the wrong value begins.
 pub fn read_graphbinary(bytes: &[u8]) -> Result<TraversalSyntax, SyntaxError> {
-    if bytes.len() > GRAPHBINARY_BYTES_MAX {
-        let message = format!("bytecode of {} bytes is too long: the limit is {GRAPHBINARY_BYTES_MAX}", bytes.len());
-        return Err(SyntaxError::new(message, Span::default()));
-    }
-    let mut reader = BinaryReader { bytes: Bytes::new(bytes), value_at: 0, predicates: 0, usage: Usage::default() };
+    let mut reader = BinaryReader::new(bytes).map_err(Problem::into_error)?;
     reader.query().map_err(|problem| {
         let mut error = Problem::into_error(problem);
         error.message = format!("byte {}: {}", reader.value_at, error.message);
@@ -50,7 +46,7 @@ pub fn read_graphbinary(bytes: &[u8]) -> Result<TraversalSyntax, SyntaxError> {
     })
 }
 
-struct BinaryReader<'a> {
+pub(super) struct BinaryReader<'a> {
     bytes: Bytes<'a>,
     /// The position of the value that is being read.
     value_at: usize,
@@ -59,7 +55,40 @@ struct BinaryReader<'a> {
     usage: Usage,
 }
 
-impl BinaryReader<'_> {
+impl<'a> BinaryReader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Read<Self> {
+        if bytes.len() > GRAPHBINARY_BYTES_MAX {
+            return problem(format!("bytecode of {} bytes is too long: the limit is {GRAPHBINARY_BYTES_MAX}", bytes.len()));
+        }
+        Ok(Self { bytes: Bytes::new(bytes), value_at: 0, predicates: 0, usage: Usage::default() })
+    }
+
+    /// The beginning of a request: the version of GraphBinary, and the id.
+    pub(super) fn request_id(&mut self) -> Read<Uuid> {
+        match self.bytes.byte()? {
+            MESSAGE => self.bytes.array().map(Uuid::from_bytes),
+            version => problem(format!("a request in GraphBinary begins with 0x81, not with 0x{version:02x}")),
+        }
+    }
+
+    pub(super) fn text(&mut self) -> Read<String> {
+        self.bytes.string().map(str::to_owned)
+    }
+
+    /// Gives the arguments of a request, to its end.
+    pub(super) fn request_arguments(&mut self, mut put: impl FnMut(String, ArgumentKind) -> Read<()>) -> Read<()> {
+        for _ in 0..self.count()? {
+            let ArgumentKind::Value(Value::String(key)) = self.value()? else {
+                return problem("the arguments of a request have names");
+            };
+            let value = self.argument().map_err(|problem| problem.within(|| format!("`{key}`")))?;
+            put(key.to_string(), value.kind)?;
+        }
+        match self.bytes.left() {
+            0 => Ok(()),
+            n => problem(format!("{n} bytes follow the end of the request")),
+        }
+    }
     fn query(&mut self) -> Read<TraversalSyntax> {
         match [self.bytes.byte()?, self.bytes.byte()?] {
             [BYTECODE, 0] => {}

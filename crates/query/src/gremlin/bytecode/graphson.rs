@@ -25,7 +25,7 @@ pub const BYTECODE_BYTES_MAX: usize = 32 << 20;
 /// The most arrays and objects within one another.
 const JSON_DEPTH_MAX: usize = 512;
 /// The stack needed to read and drop JSON of that depth, with a wide margin.
-const STACK_BYTES: usize = 1 << 20;
+pub(super) const STACK_BYTES: usize = 1 << 20;
 
 /// Reads one traversal.
 pub fn read_bytecode(json: &str) -> Result<TraversalSyntax, SyntaxError> {
@@ -33,7 +33,7 @@ pub fn read_bytecode(json: &str) -> Result<TraversalSyntax, SyntaxError> {
     with_room(STACK_BYTES, read).map_err(super::Problem::into_error)
 }
 
-fn parse_json(text: &str) -> Read<Json> {
+pub(super) fn parse_json(text: &str) -> Read<Json> {
     if text.len() > BYTECODE_BYTES_MAX {
         return problem(format!("bytecode of {} bytes is too long: the limit is {BYTECODE_BYTES_MAX}", text.len()));
     }
@@ -79,12 +79,12 @@ fn skip_string(bytes: &mut std::str::Bytes<'_>) {
 }
 
 #[derive(Default)]
-struct JsonReader {
+pub(super) struct JsonReader {
     usage: Usage,
 }
 
 impl JsonReader {
-    fn query(&mut self, json: &Json) -> Read<TraversalSyntax> {
+    pub(super) fn query(&mut self, json: &Json) -> Read<TraversalSyntax> {
         let body = match typed(json) {
             Some(("g:Bytecode", body)) => body,
             Some((kind, _)) => return problem(format!("expected g:Bytecode, found {kind}")),
@@ -129,7 +129,7 @@ impl JsonReader {
         Ok(())
     }
 
-    fn argument(&mut self, json: &Json) -> Read<Argument> {
+    pub(super) fn argument(&mut self, json: &Json) -> Read<Argument> {
         self.usage.enter()?;
         let kind = self.kind(json);
         self.usage.leave();
@@ -256,7 +256,7 @@ impl JsonReader {
 }
 
 /// The type and value of typed JSON. A missing value is null.
-fn typed(json: &Json) -> Option<(&str, &Json)> {
+pub(super) fn typed(json: &Json) -> Option<(&str, &Json)> {
     let kind = json.get("@type")?.as_str()?;
     Some((kind, json.get("@value").unwrap_or(&Json::Null)))
 }

@@ -7,6 +7,7 @@
 
 pub mod graphbinary;
 pub mod graphson;
+pub mod request;
 mod scalar;
 
 use mangrove_graph::Value;
@@ -20,6 +21,7 @@ use crate::diagnostics::Span;
 
 pub use graphbinary::read_graphbinary;
 pub use graphson::read_bytecode;
+pub use request::{BadRequest, RequestSyntax, read_binary_request, read_json_request};
 
 /// What is wrong, and in which argument.
 struct Problem {

@@ -44,7 +44,7 @@ impl<'a> Bytes<'a> {
         Ok(&self.bytes[start..self.at])
     }
 
-    fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
+    pub fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
         Ok(array)

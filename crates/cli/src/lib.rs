@@ -1,0 +1,272 @@
+//! The `mangrove` command. Each subcommand is one file.
+//!
+//! Results go to stdout, everything else to stderr. Exit codes: 0 done; 1 the request failed (the message says why and where); 2
+//! the command was not understood; 130 stopped by Ctrl-C. If the reader of stdout closes it (`| head`), the command ends quietly.
+//! Commands that only read open the database read-only, so they run beside a writer.
+
+mod analyze;
+mod backup;
+mod bench;
+mod check;
+mod compact;
+mod demo;
+mod docs;
+mod export;
+mod interrupt;
+mod lake;
+mod load;
+mod output;
+mod params;
+mod paths;
+mod progress;
+mod query;
+mod relayout;
+mod serve;
+mod shell;
+mod stats;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::{Parser, Subcommand};
+
+use mangrove::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
+use mangrove::readers::{NoReaders, Readers};
+use mangrove::{Database, LakeError, OpenOptions, QueryErrorKind};
+
+/// A property-graph database: load files, ask questions in Gremlin.
+#[derive(Parser)]
+#[command(name = "mangrove", version, propagate_version = true, max_term_width = 120)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Show on standard error what happens and how long it takes: off, error, warn, info or debug.
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "error", hide_default_value = true)]
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(mangrove::LEVELS))]
+    trace: String,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    #[command(alias = "import")]
+    Load(Box<load::Load>),
+    Query(query::Query),
+    Analyze(analyze::Analyze),
+    Shell(shell::Shell),
+    Export(export::Export),
+    Stats(stats::Stats),
+    Check(check::Check),
+    Backup(backup::Backup),
+    Compact(compact::Compact),
+    Relayout(relayout::Relayout),
+    Paths(paths::Paths),
+    Bench(bench::Bench),
+    Serve(serve::Serve),
+    Lake(lake::Lake),
+    Demo(demo::Demo),
+    Docs(docs::Docs),
+}
+
+/// Runs the command with these `arguments` and returns its exit code. The first argument is the name of the program.
+///
+/// ```
+/// assert_eq!(mangrove_cli::run(["mangrove", "--version"]), 0);
+/// assert_eq!(mangrove_cli::run(["mangrove", "no-such-command"]), 2);
+/// ```
+pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> u8 {
+    run_with(arguments, &NoReaders)
+}
+
+/// Like [`run`], for a program that reads some files itself. An error of `readers` is a message for the user.
+pub fn run_with(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>, readers: &dyn Readers<String>) -> u8 {
+    let outcome = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => {
+            // In a program with a subscriber of its own, that one shows the traces.
+            let _ = mangrove::trace(&arguments.trace);
+            dispatch(arguments.command, readers)
+        }
+        Err(error) => {
+            // Help goes to stdout, errors to stderr. If neither can be written to, nobody can see a message.
+            let _ = error.print();
+            return if error.use_stderr() { 2 } else { 0 };
+        }
+    };
+    match outcome {
+        Ok(()) => 0,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn dispatch(command: Command, readers: &dyn Readers<String>) -> Result<(), Failure> {
+    match command {
+        Command::Load(load) => load.run(readers),
+        Command::Query(query) => query.run(),
+        Command::Analyze(analyze) => analyze.run(),
+        Command::Shell(shell) => shell.run(),
+        Command::Export(export) => export.run(),
+        Command::Stats(stats) => stats.run(),
+        Command::Check(check) => check.run(),
+        Command::Backup(backup) => backup.run(),
+        Command::Compact(compact) => compact.run(),
+        Command::Relayout(relayout) => relayout.run(),
+        Command::Paths(paths) => paths.run(),
+        Command::Bench(bench) => bench.run(),
+        Command::Serve(serve) => serve.run(),
+        Command::Lake(lake) => lake.run(),
+        Command::Demo(demo) => demo.run(),
+        Command::Docs(docs) => docs.run(),
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Request(String),
+    Usage(String),
+    Interrupted(String),
+    /// The reader of stdout has closed it.
+    NobodyReads,
+}
+
+impl Failure {
+    fn report(self) -> u8 {
+        let (message, code) = match self {
+            Failure::Request(message) if interrupt::requested() => (format!("interrupted: {message}"), interrupt::EXIT_CODE),
+            Failure::Request(message) => (message, 1),
+            Failure::Usage(message) => (message, 2),
+            Failure::Interrupted(message) => (message, interrupt::EXIT_CODE),
+            Failure::NobodyReads => return 0,
+        };
+        say(&format!("error: {message}"));
+        code
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::NobodyReads,
+            _ => Failure::Request(format!("cannot write the output: {error}")),
+        }
+    }
+}
+
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        match &error {
+            QueryError::Query(failure) if failure.kind == QueryErrorKind::Cancelled && interrupt::requested() => {
+                Failure::Interrupted("interrupted; the query was stopped and changed nothing".into())
+            }
+            _ => Failure::Request(in_command(&error.render())),
+        }
+    }
+}
+
+fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| say(&format!("warning: {}", in_command(warning))));
+}
+
+/// A message of a query with the command's names for what programs call.
+fn in_command(message: &str) -> String {
+    const NAMES: [(&str, &str); 5] = [
+        ("pass it with the query, as in ", "pass it with the query, as in --param "),
+        ("in the query, and pass it as in ", "in the query, and pass it as in --param "),
+        ("use `db.transaction()`", "use `:begin` in `mangrove shell`"),
+        ("declare_key('", "in Python, declare_key('"),
+        ("use rename_label() of the database", "use rename_label() in Python"),
+    ];
+    NAMES.iter().fold(message.to_owned(), |message, (call, name)| message.replace(call, name))
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        match &error {
+            LoadError::Load(mangrove::ingest::LoadError::Cancelled) | LoadError::Lake(LakeError::Cancelled) => {
+                Failure::Interrupted("interrupted; the load was rolled back and the database is as it was".into())
+            }
+            _ => Failure::Request(error.to_string()),
+        }
+    }
+}
+
+macro_rules! request_failures {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Failure::Request(error.to_string())
+            }
+        })*
+    };
+}
+
+request_failures!(OpenError, StoreError);
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        match &error {
+            ExportError::Export(mangrove::ingest::ExportError::Cancelled) | ExportError::Lake(LakeError::Cancelled) => {
+                Failure::Interrupted("interrupted; the export removed the files it had written".into())
+            }
+            _ => Failure::Request(error.to_string()),
+        }
+    }
+}
+
+/// Writes a message to stderr.
+fn say(message: &str) {
+    // Without a stderr nobody can see a message.
+    let _ = writeln!(io::stderr().lock(), "{message}");
+}
+
+fn open_reading(path: &Path) -> Result<Database, Failure> {
+    // Opening a lake tells what to name instead of a directory of files, or of one of them.
+    if mangrove::is_description(path) || mangrove::is_files_of_others(path) {
+        return Ok(Database::open_lake(path)?);
+    }
+    Ok(Database::open_with(path, &OpenOptions { read_only: true, create: false, ..OpenOptions::default() })?)
+}
+
+fn open_writing(path: &Path) -> Result<Database, Failure> {
+    if mangrove::is_description(path) {
+        let place = path.display();
+        return Err(Failure::Request(format!(
+            "{place} describes files that others may use too: they are read, never written"
+        )));
+    }
+    Ok(Database::open_with(path, &OpenOptions { create: false, ..OpenOptions::default() })?)
+}
+
+/// `1 row`, `2 rows`, `1,234 rows`.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

@@ -1,0 +1,89 @@
+//! `mangrove serve`: answers Gremlin drivers until it is stopped.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use mangrove::Database;
+use mangrove_server::{Limits, Server, ServerOptions};
+
+use super::query::duration;
+use super::{Failure, interrupt, open_reading, open_writing, say};
+
+/// How often it looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Serve databases to Gremlin drivers, over WebSocket and HTTP
+#[derive(Args)]
+pub struct Serve {
+    /// Directory of a database, or NAME=DIRECTORY. Drivers choose a database by the name of its traversal source; the first is g
+    #[arg(required = true, value_name = "DB")]
+    databases: Vec<String>,
+    /// Address to listen on. It must be of this machine alone
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    host: IpAddr,
+    /// Port to listen on; 0 takes any that is free
+    #[arg(long, default_value_t = 8182)]
+    port: u16,
+    /// Stop a query after this time, for example 500ms, 30s or 5m. A request may ask for less
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    timeout: Duration,
+    /// Stop a query that needs more megabytes than this; default: an eighth of the machine's memory, at most 1024
+    #[arg(long, value_name = "MB")]
+    memory: Option<NonZeroUsize>,
+    /// Run at most so many queries at a time; default: two for each processor
+    #[arg(long, value_name = "N")]
+    queries: Option<NonZeroUsize>,
+    /// Refuse queries that change a graph
+    #[arg(long)]
+    read_only: bool,
+}
+
+impl Serve {
+    pub fn run(self) -> Result<(), Failure> {
+        let databases = self.open()?;
+        let limits = Limits::default();
+        let limits = Limits {
+            timeout: Some(self.timeout),
+            memory_bytes_max: self.memory.map_or(limits.memory_bytes_max, |mb| mb.get().saturating_mul(1 << 20)),
+            running_max: self.queries.map_or(limits.running_max, NonZeroUsize::get),
+            ..limits
+        };
+        let address = SocketAddr::new(self.host, self.port);
+        let names: Vec<String> = databases.iter().map(|(name, db)| format!("{name} = {}", db.path().display())).collect();
+        interrupt::listen_to_end();
+        let server = Server::start(databases, ServerOptions { address, limits, ..ServerOptions::default() })
+            .map_err(|error| Failure::Request(error.to_string()))?;
+        say(&format!("serving {} at ws://{}/gremlin; Ctrl-C stops", names.join(", "), server.address()));
+        while !interrupt::requested() {
+            std::thread::sleep(LOOK);
+        }
+        say("stopping: no more requests, and queries have ten seconds to end");
+        server.stop();
+        Ok(())
+    }
+
+    fn open(&self) -> Result<Vec<(String, Database)>, Failure> {
+        let mut databases: Vec<(String, Database)> = Vec::new();
+        for (at, text) in self.databases.iter().enumerate() {
+            // A path may hold `=`, too.
+            let named = text.split_once('=').filter(|(name, _)| !name.contains(std::path::is_separator));
+            let (name, path) = named.unwrap_or((if at == 0 { "g" } else { "" }, text));
+            if name.is_empty() {
+                return Err(Failure::Usage(format!(
+                    "{text}: name the traversal source of each further database, as in routes={text}"
+                )));
+            }
+            if databases.iter().any(|(known, _)| known == name) {
+                return Err(Failure::Usage(format!("two databases have the traversal source {name}")));
+            }
+            let path = Path::new(path);
+            let is_lake = mangrove::is_description(path);
+            let database = if self.read_only || is_lake { open_reading(path)? } else { open_writing(path)? };
+            databases.push((name.to_owned(), database));
+        }
+        Ok(databases)
+    }
+}

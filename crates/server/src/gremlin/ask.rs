@@ -1,0 +1,139 @@
+//! What a request asks for, once its arguments are checked.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use mangrove::graph::Map;
+use mangrove::{Parameters, Value};
+
+use super::refused::Refused;
+use super::run::Run;
+use crate::status::Status;
+use crate::wire::{Request, Sent};
+
+/// The results of a batch, if a request asks for no other number.
+const BATCH: usize = 64;
+const BATCH_MAX: usize = 10_000;
+
+pub enum Ask {
+    Run { session: Option<String>, run: Run },
+    Close { session: String },
+}
+
+impl Ask {
+    pub fn of(request: Request) -> Result<Self, Refused> {
+        let Request { id: _, op, processor, bytecode, args } = request;
+        let session = match processor.as_str() {
+            "" | "traversal" => None,
+            "session" => match text(&args, "session") {
+                Some(name) => Some(name.to_owned()),
+                None => return Err(wrong("a request to the processor `session` names its `session`")),
+            },
+            other => {
+                return Err(malformed(format!("there is no processor {other:?}: use \"\", \"traversal\" or \"session\"")));
+            }
+        };
+        match (op.as_str(), session) {
+            ("close", Some(session)) => Ok(Self::Close { session }),
+            ("close", None) => Err(malformed("only a session can be closed")),
+            ("eval" | "bytecode", session) => Ok(Self::Run { session, run: run(&op, bytecode, &args)? }),
+            (other, _) => {
+                Err(malformed(format!("there is no operation {other:?}: use \"eval\", \"bytecode\" or \"close\"")))
+            }
+        }
+    }
+}
+
+fn run(op: &str, bytecode: Option<Result<Sent, mangrove_query::QueryError>>, args: &Map) -> Result<Run, Refused> {
+    let sent = match (op, bytecode, text(args, "gremlin")) {
+        (_, Some(sent), _) => sent.map_err(|error| Refused::of(&error.into()))?,
+        ("eval", None, Some(text)) => read(text)?,
+        ("eval", ..) => return Err(wrong("`gremlin` is the text of the query")),
+        _ => return Err(wrong("`gremlin` is the bytecode of the query")),
+    };
+    if let Some(language) = text(args, "language")
+        && !matches!(language, "gremlin-lang" | "gremlin-groovy")
+    {
+        return Err(wrong(format!("queries are in gremlin-lang, not in {language:?}")));
+    }
+    Ok(Run {
+        sent,
+        source: source(args)?,
+        parameters: parameters(args)?,
+        timeout: timeout(args)?,
+        batch: Some(batch(args)?),
+        as_traversers: op == "bytecode",
+        with_properties: text(args, "materializeProperties") != Some("tokens"),
+    })
+}
+
+/// Drivers of Java send an empty text to see whether the server answers.
+fn read(text: &str) -> Result<Sent, Refused> {
+    let text = text.trim().trim_end_matches(';').trim_end();
+    let text = if matches!(text, "" | "''" | "\"\"") { "g.inject()" } else { text };
+    Sent::of_text(text).map_err(|error| Refused::of(&error.into()))
+}
+
+/// The traversal source that stands for `g`.
+fn source(args: &Map) -> Result<Option<String>, Refused> {
+    let alias = match args.get_str("aliases") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Map(aliases)) if aliases.is_empty() => return Ok(None),
+        Some(Value::Map(aliases)) => aliases.get_str("g").or_else(|| aliases.iter().next().map(|(_, name)| name)),
+        Some(Value::String(text)) if text.is_empty() => return Ok(None),
+        Some(_) => None,
+    };
+    match alias {
+        Some(Value::String(name)) => Ok(Some(name.to_string())),
+        _ => Err(wrong("`aliases` is a map from g to the name of a traversal source")),
+    }
+}
+
+fn parameters(args: &Map) -> Result<Parameters, Refused> {
+    let bindings = match args.get_str("bindings") {
+        None | Some(Value::Null) => return Ok(Parameters::new()),
+        Some(Value::Map(bindings)) => bindings,
+        Some(_) => return Err(wrong("`bindings` is a map from names to values")),
+    };
+    let binding = |(name, value): &(Value, Value)| match name {
+        Value::String(name) => Ok((name.to_string(), value.clone())),
+        _ => Err(wrong("the keys of `bindings` are strings")),
+    };
+    bindings.iter().map(binding).collect()
+}
+
+/// The longest time that the request allows, in milliseconds; 0 for no limit of its own.
+fn timeout(args: &Map) -> Result<Option<Duration>, Refused> {
+    let asked = args.get_str("evaluationTimeout").or_else(|| args.get_str("scriptEvaluationTimeout"));
+    match asked.map(Value::as_i64) {
+        None => Ok(None),
+        Some(Some(millis)) => {
+            let millis = u64::try_from(millis).map_err(|_| wrong("`evaluationTimeout` is not negative"))?;
+            Ok(Some(Duration::from_millis(millis)).filter(|timeout| !timeout.is_zero()))
+        }
+        Some(None) => Err(wrong("`evaluationTimeout` is a number of milliseconds")),
+    }
+}
+
+fn batch(args: &Map) -> Result<usize, Refused> {
+    match args.get_str("batchSize").map(Value::as_i64) {
+        None => Ok(BATCH),
+        Some(Some(size)) if size > 0 => Ok(usize::try_from(size).unwrap_or(BATCH_MAX).min(BATCH_MAX)),
+        Some(_) => Err(wrong("`batchSize` is a number of results, at least 1")),
+    }
+}
+
+fn text<'a>(args: &'a Map, name: &str) -> Option<&'a str> {
+    match args.get_str(name) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn wrong(message: impl Into<Cow<'static, str>>) -> Refused {
+    Refused::new(Status::InvalidArguments, message)
+}
+
+fn malformed(message: impl Into<Cow<'static, str>>) -> Refused {
+    Refused::new(Status::MalformedRequest, message)
+}

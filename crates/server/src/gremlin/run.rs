@@ -1,0 +1,216 @@
+//! Runs what a request asks for, and sends the results in batches.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use mangrove::describe::Described;
+use mangrove::{CancelToken, Database, Parameters, QueryError, QueryOptions, Transaction};
+use mangrove_query::Query;
+use uuid::Uuid;
+
+use super::refused::Refused;
+use super::{Answer, Gremlin, Replies};
+use crate::status::Status;
+use crate::wire::{Attribute, Form, Reply, Sent};
+
+/// A query, or the end of a transaction, with what the request says of it.
+pub struct Run {
+    pub sent: Sent,
+    pub source: Option<String>,
+    pub parameters: Parameters,
+    pub timeout: Option<Duration>,
+    /// Results that are sent together; `None` for all of them.
+    pub batch: Option<usize>,
+    pub as_traversers: bool,
+    pub with_properties: bool,
+}
+
+/// Where the responses to a request go.
+pub struct Sink<'r> {
+    id: Uuid,
+    form: Form,
+    replies: &'r Replies,
+}
+
+/// Nobody waits for a response any more.
+struct Gone;
+
+impl<'r> Sink<'r> {
+    pub fn new(id: Uuid, form: Form, replies: &'r Replies) -> Self {
+        Self { id, form, replies }
+    }
+
+    /// Sends a response. Waits while the client takes the ones before.
+    fn send(&self, reply: &Reply<'_>) -> Result<(), Gone> {
+        self.replies.blocking_send(Answer::new(self.form, reply)).map_err(|_| Gone)
+    }
+
+    pub fn refuse(&self, refused: Refused) {
+        // If the client is gone, nobody wants to know.
+        let _ = self.send(&refused.reply(Some(self.id)));
+    }
+}
+
+impl Run {
+    /// The same, with all results in one response.
+    pub fn whole(self) -> Self {
+        Self { batch: None, ..self }
+    }
+
+    /// Runs it, in the transaction of a session if there is one, and sends all responses.
+    pub fn answer(
+        &self,
+        gremlin: &Gremlin,
+        transaction: Option<&mut Option<Transaction>>,
+        cancel: CancelToken,
+        sink: &mut Sink<'_>,
+    ) {
+        let Some(database) = gremlin.database(self.source.as_deref()) else {
+            let source = self.source.as_deref().unwrap_or_default();
+            let message = format!("there is no traversal source named {source:?}: this server has {}", gremlin.sources());
+            return sink.refuse(Refused::new(Status::InvalidArguments, message));
+        };
+        let timeout = match (self.timeout, gremlin.limits.timeout) {
+            (Some(asked), Some(most)) => Some(asked.min(most)),
+            (asked, most) => asked.or(most),
+        };
+        let memory_bytes_max = gremlin.limits.memory_bytes_max;
+        let options = QueryOptions { timeout, cancel, memory_bytes_max, ..QueryOptions::default() };
+        let outcome = match (&self.sent, transaction) {
+            (Sent::Query(query), None) => self.on_database(database, query, &options, sink),
+            (Sent::Query(query), Some(open)) => self.in_session(database, open, query, &options, sink),
+            (end, Some(open)) => self.end(open.take(), end, sink),
+            (_, None) => {
+                Err(Refused::new(Status::InvalidArguments, "only a session has a transaction that can be ended").into())
+            }
+        };
+        if let Err(Stopped::Refused(refused)) = outcome {
+            sink.refuse(refused);
+        }
+    }
+
+    fn on_database(
+        &self,
+        database: &Database,
+        query: &Query,
+        options: &QueryOptions,
+        sink: &Sink<'_>,
+    ) -> Result<(), Stopped> {
+        let mut results = database.query(query.clone(), &self.parameters, options)?;
+        let mut batches = Batches { run: self, sink, held: Vec::new(), sent: false };
+        match self.batch {
+            // All together they take no more memory than the query may use.
+            None => batches.add(results.results()?.iter().map(Cow::into_owned))?,
+            Some(_) => {
+                while let Some(some) = results.next_described()? {
+                    batches.add(some)?;
+                }
+            }
+        }
+        batches.end(results.warnings())
+    }
+
+    /// A session's transaction begins with its first query that writes. Queries before it read the graph as it is.
+    fn in_session(
+        &self,
+        database: &Database,
+        open: &mut Option<Transaction>,
+        query: &Query,
+        options: &QueryOptions,
+        sink: &Sink<'_>,
+    ) -> Result<(), Stopped> {
+        if open.is_none() && !query.writes() {
+            return self.on_database(database, query, options, sink);
+        }
+        let transaction = match open {
+            Some(transaction) => transaction,
+            None => open.insert(begin(database, options)?),
+        };
+        let rows = transaction.query(query.clone(), &self.parameters, options)?;
+        let results = transaction.results(&rows, options)?;
+        let mut batches = Batches { run: self, sink, held: Vec::new(), sent: false };
+        batches.add(results.iter().map(Cow::into_owned))?;
+        batches.end(&rows.warnings)
+    }
+
+    fn end(&self, transaction: Option<Transaction>, end: &Sent, sink: &Sink<'_>) -> Result<(), Stopped> {
+        if let (Some(transaction), Sent::Commit) = (transaction, end) {
+            let failed = |error: mangrove::StoreError| Refused::new(Status::ServerError, error.to_string());
+            transaction.commit().map_err(failed)?;
+        }
+        sink.send(&Reply::new(Some(sink.id), Status::NoContent))?;
+        Ok(())
+    }
+}
+
+fn begin(database: &Database, options: &QueryOptions) -> Result<Transaction, Stopped> {
+    let waiting = database.clone().interruptible(options.cancel.clone());
+    let begun = waiting.transaction_for(mangrove::Writer::this_thread(), options.timeout);
+    Ok(begun.map_err(|error| Refused::new(Status::Temporary, error.to_string()))?)
+}
+
+/// Why there are no more responses.
+enum Stopped {
+    Refused(Refused),
+    Gone,
+}
+
+impl From<Refused> for Stopped {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+impl From<QueryError> for Stopped {
+    fn from(error: QueryError) -> Self {
+        Self::Refused(Refused::of(&error))
+    }
+}
+
+impl From<Gone> for Stopped {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+/// Results on their way into batches.
+struct Batches<'r> {
+    run: &'r Run,
+    sink: &'r Sink<'r>,
+    held: Vec<Described>,
+    /// Some were sent.
+    sent: bool,
+}
+
+impl Batches<'_> {
+    /// Adds results. Sends full batches, but keeps the last one, which ends the response.
+    fn add(&mut self, results: impl IntoIterator<Item = Described>) -> Result<(), Gone> {
+        for result in results {
+            if Some(self.held.len()) == self.run.batch {
+                self.send(Status::PartialContent, &[])?;
+            }
+            self.held.push(result);
+        }
+        Ok(())
+    }
+
+    fn end(mut self, warnings: &[String]) -> Result<(), Stopped> {
+        let is_empty = self.held.is_empty() && !self.sent;
+        Ok(self.send(if is_empty { Status::NoContent } else { Status::Success }, warnings)?)
+    }
+
+    fn send(&mut self, status: Status, warnings: &[String]) -> Result<(), Gone> {
+        let mut reply = Reply::new(Some(self.sink.id), status);
+        if status != Status::NoContent {
+            reply.results = Some(&self.held);
+        }
+        if !warnings.is_empty() {
+            reply.attributes.push(("warnings", Attribute::Texts(warnings.to_vec())));
+        }
+        (reply.as_traversers, reply.with_properties) = (self.run.as_traversers, self.run.with_properties);
+        self.sink.send(&reply)?;
+        self.held.clear();
+        self.sent = true;
+        Ok(())
+    }
+}

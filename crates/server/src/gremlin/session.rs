@@ -1,0 +1,101 @@
+//! A session: requests that run one after the other, and may share a transaction.
+//!
+//! A transaction belongs to one thread, so a session has a thread. It ends when its client closes it or is gone, and then undoes what
+//! was not committed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use mangrove::{CancelToken, Transaction};
+use uuid::Uuid;
+
+use super::refused::Refused;
+use super::run::{Run, Sink};
+use super::{Gremlin, Replies};
+use crate::status::Status;
+use crate::wire::Form;
+
+/// The most requests that wait in a session.
+const WAITING_MAX: usize = 64;
+
+pub struct Session {
+    name: String,
+    jobs: SyncSender<Job>,
+}
+
+struct Job {
+    id: Uuid,
+    run: Run,
+    form: Form,
+    replies: Replies,
+}
+
+impl Session {
+    pub fn begin(gremlin: &Arc<Gremlin>, name: &str, cancel: CancelToken) -> Result<Self, Refused> {
+        let place = Place::take(gremlin)?;
+        let (jobs, waiting) = sync_channel(WAITING_MAX);
+        let thread = std::thread::Builder::new().name("session".into()).spawn(move || work(&place.0, &waiting, &cancel));
+        match thread {
+            Ok(_) => Ok(Self { name: name.to_owned(), jobs }),
+            Err(error) => Err(Refused::new(Status::Temporary, format!("no thread for a session: {error}"))),
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Has a request answered after those before it.
+    pub fn run(&self, id: Uuid, run: Run, form: Form, replies: Replies) -> Result<(), Refused> {
+        let sent = self.jobs.try_send(Job { id, run, form, replies });
+        sent.map_err(|_| {
+            Refused::new(Status::TooManyRequests, "the session has too many requests that wait: send fewer at once")
+        })
+    }
+}
+
+/// One of the sessions that a server may have.
+struct Place(Arc<Gremlin>);
+
+impl Place {
+    fn take(gremlin: &Arc<Gremlin>) -> Result<Self, Refused> {
+        let place = Self(gremlin.clone());
+        match gremlin.sessions.fetch_add(1, Ordering::Relaxed) < gremlin.limits.sessions_max {
+            true => Ok(place),
+            false => Err(Refused::new(Status::TooManyRequests, "the server has too many open sessions: try again later")),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn work(gremlin: &Gremlin, jobs: &Receiver<Job>, cancel: &CancelToken) {
+    let mut open: Option<Transaction> = None;
+    let mut expired = false;
+    loop {
+        let idle = if open.is_some() { gremlin.limits.idle_transaction } else { Duration::from_secs(3600) };
+        match jobs.recv_timeout(idle) {
+            Ok(Job { id, run, form, replies }) => {
+                let mut sink = Sink::new(id, form, &replies);
+                match std::mem::take(&mut expired) {
+                    true => sink.refuse(too_long(gremlin.limits.idle_transaction)),
+                    false => run.answer(gremlin, Some(&mut open), cancel.clone(), &mut sink),
+                }
+            }
+            // Others wait to write.
+            Err(RecvTimeoutError::Timeout) => expired |= open.take().is_some(),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+fn too_long(idle: Duration) -> Refused {
+    let message = format!("the transaction had no request for {idle:?}, so it was rolled back: begin again");
+    Refused::new(Status::ServerError, message)
+}

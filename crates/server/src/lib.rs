@@ -1,0 +1,131 @@
+//! A server for Mangrove's databases: the Gremlin protocol of TinkerPop 3 over WebSocket and HTTP.
+//!
+//! ```text
+//!   web (WebSocket, HTTP) ── wire (GraphBinary, GraphSON) ── gremlin (requests, sessions, limits) ── mangrove
+//! ```
+//!
+//! Queries block, so they run on threads of their own, a bounded number at a time. A client that does not take its results holds its
+//! query back, and one that goes ends it.
+
+pub mod gremlin;
+pub mod status;
+mod web;
+pub mod wire;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mangrove::Database;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+use gremlin::Gremlin;
+pub use gremlin::Limits;
+use web::Web;
+
+/// What a server listens to, and what bounds it.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Must be of this machine alone. Port 0 takes any that is free.
+    pub address: SocketAddr,
+    pub limits: Limits,
+    /// The most bytes of a request.
+    pub request_bytes_max: usize,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self { address: SocketAddr::from(([127, 0, 0, 1], 8182)), limits: Limits::default(), request_bytes_max: 8 << 20 }
+    }
+}
+
+/// An error from starting a server.
+#[derive(Debug, Error)]
+pub enum ServerError {
+    #[error("{0} is not an address of this machine alone: a server without users listens there only")]
+    NotLoopback(SocketAddr),
+    #[error("cannot listen on {address}: {error}")]
+    Listen { address: SocketAddr, error: io::Error },
+    #[error("cannot start threads: {0}")]
+    Threads(io::Error),
+}
+
+/// A server that runs until it is stopped or dropped.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// use mangrove_server::{Server, ServerOptions};
+///
+/// let db = mangrove::Database::open(directory.path().join("db.mg")).unwrap();
+/// let options = ServerOptions { address: ([127, 0, 0, 1], 0).into(), ..ServerOptions::default() };
+/// let server = Server::start(vec![("g".into(), db)], options).unwrap();
+/// println!("ws://{}/gremlin", server.address());
+/// server.stop();
+/// ```
+pub struct Server {
+    address: SocketAddr,
+    gremlin: Arc<Gremlin>,
+    stop: Option<oneshot::Sender<()>>,
+    runtime: Option<Runtime>,
+}
+
+/// How long queries may take to end when a server stops.
+const STOPPING: Duration = Duration::from_secs(10);
+/// How long the last responses may take to leave.
+const LEAVING: Duration = Duration::from_millis(200);
+
+impl Server {
+    /// Serves databases by the names of their traversal sources. `g` stands for the first.
+    pub fn start(databases: Vec<(String, Database)>, options: ServerOptions) -> Result<Self, ServerError> {
+        if !options.address.ip().is_loopback() {
+            return Err(ServerError::NotLoopback(options.address));
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("server")
+            .enable_all()
+            .build()
+            .map_err(ServerError::Threads)?;
+        let failed = |error| ServerError::Listen { address: options.address, error };
+        let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let gremlin = Arc::new(Gremlin::new(databases, options.limits.clone()));
+        let router = web::router(Arc::new(Web { gremlin: gremlin.clone(), request_bytes_max: options.request_bytes_max }));
+        let (stop, stopped) = oneshot::channel();
+        runtime.spawn(async move {
+            let served = axum::serve(listener, router).with_graceful_shutdown(async { drop(stopped.await) });
+            if let Err(error) = served.await {
+                tracing::error!("the server ended: {error}");
+            }
+        });
+        Ok(Self { address, gremlin, stop: Some(stop), runtime: Some(runtime) })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes no more requests, lets queries end for a while, and stops.
+    pub fn stop(self) {}
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // It may have ended by itself.
+            let _ = stop.send(());
+        }
+        if let Some(runtime) = self.runtime.take() {
+            runtime.block_on(async {
+                // Those that take longer are cancelled, as their connections end.
+                let _ = tokio::time::timeout(STOPPING, self.gremlin.drain()).await;
+                tokio::time::sleep(LEAVING).await;
+            });
+            runtime.shutdown_timeout(STOPPING);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The Gremlin protocol over HTTP: one request, and one response with all results.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use mangrove::Value;
+use mangrove::graph::Map;
+use uuid::Uuid;
+
+use super::Web;
+use crate::gremlin::{Answer, Conversation, Refused};
+use crate::status::Status;
+use crate::wire::{Form, GraphSon, Request, Sent};
+
+const JSON: Form = Form::GraphSon(GraphSon::V3);
+
+/// A request in the body, in the form that `Content-Type` names.
+pub async fn post(State(web): State<Arc<Web>>, headers: HeaderMap, body: Bytes) -> Response {
+    let Some(accepted) = accepted(&headers) else { return unknown_form() };
+    let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let Some(form) = content.map_or(Some(JSON), Form::of_media_type) else { return unknown_form() };
+    match form.read(&body) {
+        Ok(request) => answer(&web, request, accepted).await,
+        Err(unread) => refused(accepted, unread.id, Refused::new(Status::MalformedRequest, unread.error.render())),
+    }
+}
+
+/// A query in the address: `?gremlin=g.V(x)&bindings.x=1`. It must not write, because a page of any site can have a browser get an
+/// address.
+pub async fn get(web: Arc<Web>, headers: &HeaderMap, query: String) -> Response {
+    let Some(accepted) = accepted(headers) else { return unknown_form() };
+    let (mut args, mut bindings, mut aliases) = (Map::new(), Vec::new(), Vec::new());
+    for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        let value = Value::from(&*value);
+        match (key.strip_prefix("bindings."), key.strip_prefix("aliases.")) {
+            (Some(name), _) => bindings.push((name.into(), typed(value))),
+            (_, Some(name)) => aliases.push((name.into(), value)),
+            _ => args.insert((&*key).into(), typed_option(&key, value)),
+        }
+    }
+    args.insert("bindings".into(), Value::map(bindings.into_iter().collect()));
+    args.insert("aliases".into(), Value::map(aliases.into_iter().collect()));
+    let text = match args.get_str("gremlin") {
+        Some(Value::String(text)) => text.clone(),
+        _ => return (StatusCode::BAD_REQUEST, "a query is wanted: ?gremlin=g.V().count()\n").into_response(),
+    };
+    let id = Uuid::new_v4();
+    if let Ok(Sent::Query(query)) = Sent::of_text(&text)
+        && query.writes()
+    {
+        let message = "a query in an address must not write: send it in the body of a POST";
+        return refused(accepted, Some(id), Refused::new(Status::Forbidden, message));
+    }
+    let request = Request { id, op: "eval".into(), processor: String::new(), bytecode: None, args };
+    answer(&web, request, accepted).await
+}
+
+/// A value of an address is a number, or true or false, if it looks like one.
+fn typed(value: Value) -> Value {
+    let Value::String(text) = &value else { return value };
+    if let Ok(int) = text.parse::<i64>() {
+        return i32::try_from(int).map_or(Value::Int64(int), Value::Int32);
+    }
+    match &**text {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        text => text.parse().map_or(value.clone(), Value::Float64),
+    }
+}
+
+fn typed_option(key: &str, value: Value) -> Value {
+    if matches!(key, "batchSize" | "evaluationTimeout") { typed(value) } else { value }
+}
+
+async fn answer(web: &Web, request: Request, form: Form) -> Response {
+    // If the client goes, this ends, and the conversation with it.
+    let mut conversation = Conversation::new(web.gremlin.clone());
+    let Answer { status, bytes } = conversation.collect(request, form).await;
+    response(status, form, bytes)
+}
+
+fn refused(form: Form, id: Option<Uuid>, refused: Refused) -> Response {
+    response(refused.status, form, form.write(&refused.reply(id)))
+}
+
+fn response(status: Status, form: Form, body: Vec<u8>) -> Response {
+    let code = StatusCode::from_u16(status.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (code, [(header::CONTENT_TYPE, form.media_type())], Body::from(body)).into_response()
+}
+
+fn accepted(headers: &HeaderMap) -> Option<Form> {
+    let header = headers.get(header::ACCEPT).map(|value| value.to_str().unwrap_or_default());
+    header.map_or(Some(JSON), Form::accepted)
+}
+
+fn unknown_form() -> Response {
+    let known = "known media types: application/json, application/vnd.gremlin-v2.0+json, application/vnd.gremlin-v3.0+json, \
+                 application/vnd.graphbinary-v1.0\n";
+    (StatusCode::NOT_ACCEPTABLE, known).into_response()
+}

@@ -1,0 +1,33 @@
+//! The transports: WebSocket and HTTP.
+
+mod http;
+mod origin;
+mod socket;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::get;
+
+use crate::gremlin::Gremlin;
+
+/// What the handlers of requests share.
+pub struct Web {
+    pub gremlin: Arc<Gremlin>,
+    /// The most bytes of a request.
+    pub request_bytes_max: usize,
+}
+
+/// The address space of a server.
+pub fn router(web: Arc<Web>) -> Router {
+    let limit = DefaultBodyLimit::max(web.request_bytes_max);
+    let gremlin = || get(socket::or_query).post(http::post);
+    Router::new()
+        .route("/gremlin", gremlin())
+        .route("/", gremlin())
+        .route("/healthz", get(|| async { "ok\n" }))
+        .layer(limit)
+        .layer(axum::middleware::from_fn(origin::check))
+        .with_state(web)
+}

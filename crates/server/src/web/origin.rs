@@ -1,0 +1,68 @@
+//! Refuses requests that a page of another site sends through a user's browser.
+//!
+//! A server without users trusts whoever reaches it. A browser on the same machine reaches it on behalf of every page that it shows.
+//! Browsers say which site a request comes from (`Origin`), and which name it was sent to (`Host`): a name that is not this machine's
+//! may have been made to lead here.
+
+use std::net::IpAddr;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+pub async fn check(request: Request, next: Next) -> Response {
+    match is_trusted(request.headers()) {
+        true => next.run(request).await,
+        false => {
+            (StatusCode::FORBIDDEN, "this request was sent by a page of another site, or to another name\n").into_response()
+        }
+    }
+}
+
+fn is_trusted(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let host = text(header::HOST);
+    let is_local = host.is_none_or(|host| is_this_machine(host_name(host)));
+    let is_same = text(header::ORIGIN).is_none_or(|origin| {
+        let site = origin.split_once("://").map(|(_, site)| site);
+        site.is_some() && site == host
+    });
+    is_local && is_same
+}
+
+/// The host without its port.
+fn host_name(host: &str) -> &str {
+    match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    }
+}
+
+fn is_this_machine(name: &str) -> bool {
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trusted(headers: &[(header::HeaderName, &'static str)]) -> bool {
+        is_trusted(&headers.iter().map(|(name, value)| (name.clone(), header::HeaderValue::from_static(value))).collect())
+    }
+
+    #[test]
+    fn only_pages_of_this_server_are_trusted() {
+        use header::{HOST, ORIGIN};
+        assert!(trusted(&[]));
+        assert!(trusted(&[(HOST, "localhost:8182")]));
+        assert!(trusted(&[(HOST, "127.0.0.1:8182"), (ORIGIN, "http://127.0.0.1:8182")]));
+        assert!(trusted(&[(HOST, "[::1]:8182"), (ORIGIN, "http://[::1]:8182")]));
+        assert!(!trusted(&[(HOST, "localhost:8182"), (ORIGIN, "http://evil.example")]));
+        assert!(!trusted(&[(HOST, "localhost:8182"), (ORIGIN, "http://localhost:3000")]));
+        assert!(!trusted(&[(HOST, "localhost:8182"), (ORIGIN, "null")]));
+        // A name of others that leads here.
+        assert!(!trusted(&[(HOST, "evil.example:8182"), (ORIGIN, "http://evil.example:8182")]));
+        assert!(!trusted(&[(HOST, "127.0.0.1.evil.example")]));
+    }
+}

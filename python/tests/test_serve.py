@@ -1,0 +1,410 @@
+"""`mangrove serve`, as drivers see it."""
+
+import datetime
+import decimal
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+
+import mangrovedb as mg
+import pytest
+
+from conftest import airports
+
+pytest.importorskip("gremlin_python.driver.client")
+from gremlin_python.driver.client import Client  # noqa: E402
+from gremlin_python.driver.driver_remote_connection import DriverRemoteConnection  # noqa: E402
+from gremlin_python.driver.protocol import GremlinServerError  # noqa: E402
+from gremlin_python.driver.serializer import (  # noqa: E402
+    GraphBinarySerializersV1,
+    GraphSONSerializersV2d0,
+    GraphSONSerializersV3d0,
+)
+from gremlin_python.process.anonymous_traversal import traversal  # noqa: E402
+from gremlin_python.process.graph_traversal import __  # noqa: E402
+from gremlin_python.process.traversal import P, T  # noqa: E402
+from gremlin_python.statics import bigint, long  # noqa: E402
+
+MANGROVE = Path(sys.executable).with_name("mangrove")
+FORMS = {"graphbinary": GraphBinarySerializersV1, "graphson2": GraphSONSerializersV2d0, "graphson3": GraphSONSerializersV3d0}
+
+
+@contextmanager
+def serving(*arguments):
+    """A server on a free port: the process, and its address without the scheme."""
+    command = [MANGROVE, "serve", *map(str, arguments), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stderr.readline()
+            found = re.search(r"ws://(\S+)/gremlin", line)
+            assert found, line + process.stderr.read()
+            yield process, found[1]
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def air(tmp_path_factory):
+    """A server that all tests that only read share."""
+    path = tmp_path_factory.mktemp("served") / "air.mg"
+    airports(path).close()
+    with serving(path) as (_, address):
+        yield address
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A server for one test, and the path of its database."""
+    path = tmp_path / "own.mg"
+    airports(path).close()
+    with serving(path, "--timeout", "20s") as (_, address):
+        yield address, path
+
+
+@contextmanager
+def client(address, form="graphbinary", source="g", **options):
+    opened = Client(f"ws://{address}/gremlin", source, message_serializer=FORMS[form](), **options)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextmanager
+def source(address, form="graphbinary", **options):
+    connection = DriverRemoteConnection(f"ws://{address}/gremlin", "g", message_serializer=FORMS[form](), **options)
+    try:
+        yield traversal().with_remote(connection)
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_driver_runs_text_and_traversals(air, form):
+    with client(air, form) as c:
+        assert c.submit("g.V().count()").all().result() == [5]
+        assert sorted(c.submit("g.V().has('elev', gt(low)).id()", {"low": 500}).all().result()) == ["AUS", "DFW"]
+        assert c.submit("").all().result() == []
+    with source(air, form) as g:
+        assert g.V("AUS").out("route").order().by("elev").values("city").to_list() == ["London", "Dallas"]
+        assert g.V().has("airport", "elev", P.gt(500)).count().next() == 2
+        assert g.V("AUS").repeat(__.out("route").simple_path()).emit().id_().to_set() == {"DFW", "LHR", "WLG"}
+        assert g.V("nowhere").to_list() == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_elements_come_whole(air, form):
+    with source(air, form) as g:
+        vertex = g.V("AUS").next()
+        assert (vertex.id, vertex.label) == ("AUS", "airport")
+        edge = g.V("AUS").out_e("route").has("dist", 190).next()
+        assert (edge.label, edge.outV.id, edge.inV.id, edge.inV.label) == ("route", "AUS", "DFW", "airport")
+        assert [(p.key, p.value) for p in g.V("AUS").properties("city").to_list()] == [("city", "Austin")]
+        assert [(p.key, p.value) for p in g.E(edge.id).properties("dist").to_list()] == [("dist", 190)]
+        path = g.V("AUS").as_("a").out("route").as_("b").has("city", "Dallas").path().next()
+        assert [v.id for v in path.objects] == ["AUS", "DFW"] and [set(names) for names in path.labels] == [{"a"}, {"b"}]
+        maps = g.V("AUS").element_map("city").next()
+        if form != "graphson2":
+            assert maps[T.id] == "AUS" and maps["city"] == "Austin"
+        assert g.V("AUS").value_map("city", "elev").next() == {"city": ["Austin"], "elev": [542]}
+        assert g.V().group_count().by(T.label).next() == {"airport": 4, "country": 1}
+    with client(air, form) as c:
+        assert [p.key for p in c.submit("g.V('AUS')").one()[0].properties] == ["code", "city", "elev"]
+        tokens = c.submit("g.V('AUS')", request_options={"materializeProperties": "tokens"}).one()[0]
+        assert not tokens.properties
+
+
+VALUES = [True, 7, 1.5, "h\u00e9\n\"'\u0001\U0001f600", [1, ["x", None]]]
+# gremlinpython sends the parameters of texts as plain JSON if it speaks GraphSON.
+BINARY = [long(1 << 40), bigint(1 << 80), float("inf"), uuid.UUID(int=5), datetime.timedelta(seconds=5), {1, 2}, {"a": {"b": [1]}}]
+
+
+@pytest.mark.parametrize("form, value", [(form, value) for form in FORMS for value in VALUES] + [("graphbinary", value) for value in BINARY])
+def test_values_go_there_and_back(air, form, value):
+    with client(air, form) as c:
+        assert c.submit("g.inject(x)", {"x": value}).all().result() == [value]
+
+
+def test_values_of_the_database_have_the_types_of_the_driver(own):
+    address, _ = own
+    with client(address) as c:
+        c.submit("g.addV('thing').property('at', datetime('2024-05-31T10:00:00+02:00')).property('price', 1.25m)").all().result()
+        at, price = c.submit("g.V().hasLabel('thing').values('at', 'price')").all().result()
+        assert at == datetime.datetime(2024, 5, 31, 8, tzinfo=datetime.timezone.utc)
+        assert decimal.Decimal(price.unscaled_value).scaleb(-price.scale) == decimal.Decimal("1.25")
+
+
+def test_many_results_come_in_batches(air):
+    query = "g.inject(1).repeat(union(identity(), identity())).times(12)"
+    with client(air) as c:
+        assert [len(batch) for batch in c.submit(query, request_options={"batchSize": 1000})] == [1000] * 4 + [96]
+        assert [len(batch) for batch in c.submit(query + ".limit(128)")] == [64, 64]
+        assert sum(c.submit(query).all().result()) == 4096
+
+
+def status(address, query, form="graphbinary", **options):
+    with client(address, form) as c, pytest.raises(GremlinServerError) as failed:
+        c.submit(query, **options).all().result()
+    return failed.value.status_code, failed.value.status_message
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_errors_have_the_codes_that_drivers_know(air, form):
+    assert status(air, "g.V().nonsense()", form)[0] == 597
+    code, message = status(air, "g.V(", form)
+    assert code == 597 and "g.V(" in message and "^" in message
+    code, message = status(air, "g.V().fail('no luck')", form)
+    assert code == 595 and "no luck" in message
+    assert status(air, "g.V(missing)", form)[0] == 597
+    assert status(air, "g.V()", form, request_options={"batchSize": 0})[0] == 499
+    with client(air, form, source="elsewhere") as c, pytest.raises(GremlinServerError, match="no traversal source named"):
+        c.submit("g.V()").all().result()
+
+
+def test_a_query_has_limited_time(own):
+    address, _ = own
+    endless = "g.inject(1).repeat(identity()).until(is(2)).count()"
+    started = time.monotonic()
+    code, message = status(address, endless, request_options={"evaluationTimeout": 200})
+    assert code == 598 and "200ms" in message and time.monotonic() - started < 10
+
+
+def test_writes_are_kept(own):
+    address, path = own
+    with source(address) as g:
+        g.add_v("airport").property(T.id, "CDG").property("city", "Paris").iterate()
+        g.V("CDG").add_e("route").to(__.V("AUS")).property("dist", 8200).iterate()
+        assert g.V("CDG").out("route").id_().to_list() == ["AUS"]
+    with mg.open(path, read_only=True) as beside:
+        assert beside.query("g.V('CDG').outE().values('dist')").to_list() == [8200]
+
+
+@pytest.mark.parametrize("form", ["graphbinary", "graphson3"])
+def test_a_transaction_is_kept_or_undone_as_a_whole(own, form):
+    address, _ = own
+    with source(address, form) as g:
+        tx = g.tx()
+        gtx = tx.begin()
+        gtx.add_v("airport").property(T.id, "OSL").iterate()
+        gtx.add_v("airport").property(T.id, "ARN").iterate()
+        assert gtx.V("OSL", "ARN").count().next() == 2
+        assert g.V("OSL").count().next() == 0
+        tx.rollback()
+        assert g.V("OSL").count().next() == 0
+        tx = g.tx()
+        gtx = tx.begin()
+        gtx.add_v("airport").property(T.id, "OSL").iterate()
+        tx.commit()
+        assert g.V("OSL").count().next() == 1
+
+
+def test_a_session_of_texts_has_a_transaction(own):
+    address, _ = own
+    with client(address, session=str(uuid.uuid4())) as session, client(address) as beside:
+        session.submit("g.addV('airport').property(T.id, 'OSL')").all().result()
+        assert session.submit("g.V('OSL').count()").all().result() == [1]
+        assert beside.submit("g.V('OSL').count()").all().result() == [0]
+        session.submit("g.tx().commit()").all().result()
+        assert beside.submit("g.V('OSL').count()").all().result() == [1]
+        session.submit("g.V('OSL').drop()").all().result()
+    # The session was closed before its transaction was.
+    with client(address) as beside:
+        assert beside.submit("g.V('OSL').count()").all().result() == [1]
+        beside.submit("g.addV('airport').property(T.id, 'later')").all().result()
+
+
+def test_a_client_that_goes_ends_its_query_and_its_transaction(own):
+    address, _ = own
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port))) as raw:
+        opened = f"GET /gremlin HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        raw.sendall(opened.encode())
+        assert b" 101 " in raw.recv(1000)
+        for gremlin in ("g.addV('airport').property(T.id, 'half')", "g.inject(1).repeat(identity()).until(is(2))"):
+            args = {"gremlin": gremlin, "session": "s"}
+            request = {"requestId": str(uuid.uuid4()), "op": "eval", "processor": "session", "args": args}
+            raw.sendall(frame(json.dumps(request).encode()))
+        time.sleep(0.5)
+    # The next writer need not wait for the end of the time of the query.
+    started = time.monotonic()
+    with client(address) as c:
+        c.submit("g.addV('airport').property(T.id, 'whole')").all().result()
+        assert c.submit("g.V('half', 'whole').id()").all().result() == ["whole"]
+    assert time.monotonic() - started < 10
+
+
+def frame(payload, opcode=1):
+    """A WebSocket frame of a client, masked by zeros."""
+    size = bytes([0x80 | len(payload)]) if len(payload) < 126 else bytes([0xFE]) + struct.pack(">H", len(payload))
+    return bytes([0x80 | opcode]) + size + bytes(4) + payload
+
+
+def test_several_databases_have_names(tmp_path):
+    airports(tmp_path / "air.mg").close()
+    with mg.open(tmp_path / "other.mg") as other:
+        other.query("g.addV('only')")
+    with serving(tmp_path / "air.mg", f"second={tmp_path / 'other.mg'}") as (_, address):
+        with client(address) as first, client(address, source="second") as second:
+            assert first.submit("g.V().count()").all().result() == [5]
+            assert second.submit("g.V().label()").all().result() == ["only"]
+
+
+def post(address, body, path="/gremlin", **headers):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    request = urllib.request.Request(f"http://{address}{path}", data, {"Content-Type": "application/json", **headers})
+    try:
+        with urllib.request.urlopen(request) as response:
+            return response.status, response.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def get(address, **arguments):
+    try:
+        with urllib.request.urlopen(f"http://{address}/gremlin?{urllib.parse.urlencode(arguments)}") as response:
+            return response.status, response.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def test_http_answers_one_request(air):
+    code, body = post(air, {"gremlin": "g.V().has('elev', gt(low)).count()", "bindings": {"low": 500}})
+    assert code == 200
+    answer = json.loads(body)
+    assert answer["status"]["code"] == 200
+    assert answer["result"]["data"] == {"@type": "g:List", "@value": [{"@type": "g:Int64", "@value": 2}]}
+    code, body = post(air, {"gremlin": "g.V('AUS').values('city')"}, Accept="application/vnd.gremlin-v2.0+json")
+    assert json.loads(body)["result"]["data"] == ["Austin"]
+    code, body = get(air, gremlin="g.V(x).values('elev')", **{"bindings.x": "AUS"})
+    assert code == 200 and json.loads(body)["result"]["data"]["@value"] == [{"@type": "g:Int64", "@value": 542}]
+    code, body = post(air, {"gremlin": "g.V().nonsense()"})
+    assert code == 500 and json.loads(body)["status"]["code"] == 597
+    assert post(air, b"{")[0] == 400
+    assert post(air, {"gremlin": "g.V()"}, Accept="image/png")[0] == 406
+    assert get(air)[0] == 400
+
+
+def test_pages_of_other_sites_are_refused(own):
+    address, _ = own
+    write = {"gremlin": "g.addV('airport')"}
+    assert post(address, write, Origin="http://evil.example")[0] == 403
+    assert post(address, write, Host="evil.example")[0] == 403
+    assert get(address, gremlin="g.addV('airport')")[0] == 403
+    assert post(address, write, Origin=f"http://{address}")[0] == 200
+    with client(address) as c:
+        assert c.submit("g.V().hasLabel('airport').count()").all().result() == [5]
+
+
+def test_a_server_may_refuse_writes(tmp_path):
+    path = tmp_path / "air.mg"
+    airports(path).close()
+    with serving(path, "--read-only") as (_, address):
+        code, message = status(address, "g.addV('airport')")
+        assert code == 597 and "read-only" in message
+        with client(address) as c:
+            assert c.submit("g.V().count()").all().result() == [5]
+
+
+def test_what_is_no_request_is_refused_and_the_next_one_answered(air):
+    host, port = air.split(":")
+    good = json.dumps({"requestId": str(uuid.uuid4()), "op": "eval", "processor": "", "args": {"gremlin": "g.V().count()"}})
+    bad = [b"\x21", b"", b"\x05abcde", b" application/vnd.graphbinary-v1.0\x81", os.urandom(100)]
+    with socket.create_connection((host, int(port))) as raw:
+        opened = f"GET /gremlin HTTP/1.1\r\nHost: {air}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        raw.sendall(opened.encode())
+        raw.recv(1000)
+        for message in bad:
+            raw.sendall(frame(message, opcode=2))
+        raw.sendall(frame(b"{]"))
+        raw.sendall(frame(good.encode()))
+        received = b""
+        while b'"code":200' not in received:
+            received += raw.recv(10_000)
+        assert received.count(b'"code":498') >= len(bad)
+    # A frame that is too long ends its connection, and no other.
+    with socket.create_connection((host, int(port))) as raw:
+        raw.sendall(opened.encode())
+        raw.recv(1000)
+        raw.sendall(bytes([0x82, 0xFF]) + struct.pack(">Q", 1 << 40) + bytes(4))
+        raw.settimeout(10)
+        while raw.recv(1000):
+            pass
+    with client(air) as c:
+        assert c.submit("g.V().count()").all().result() == [5]
+
+
+def test_many_clients_at_once(own):
+    address, _ = own
+    failed = []
+
+    def work(number):
+        try:
+            with client(address) as c:
+                for at in range(20):
+                    c.submit("g.addV('thing').property('by', n)", {"n": number}).all().result()
+                    assert c.submit("g.V().has('thing', 'by', n).count()", {"n": number}).all().result() == [at + 1]
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+def test_a_server_stops_when_it_is_asked(tmp_path):
+    airports(tmp_path / "air.mg").close()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with serving(tmp_path / "air.mg") as (process, address):
+            with client(address) as c:
+                assert c.submit("g.V().count()").all().result() == [5]
+            process.send_signal(number)
+            assert process.wait(15) == 0
+
+
+def test_a_killed_server_has_kept_what_it_acknowledged(tmp_path):
+    path = tmp_path / "air.mg"
+    airports(path).close()
+    for round_number in range(3):
+        with serving(path) as (process, address):
+            acknowledged = 0
+            with client(address) as c:
+                for at in range(40):
+                    c.submit("g.addV('kept').property('n', n)", {"n": 1000 * round_number + at}).all().result()
+                    acknowledged += 1
+                process.kill()
+                process.wait()
+        with mg.open(path, read_only=True) as db:
+            found = db.query(f"g.V().hasLabel('kept').has('n', between({1000 * round_number}, {1000 * round_number + 1000})).count()").one()
+            assert found == acknowledged
+            assert db.check() == []
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["no.mg"], "no.mg"),
+        (["air.mg", "--host", "0.0.0.0"], "without users"),
+        (["air.mg", "other.mg"], "name the traversal source"),
+        (["g=air.mg", "g=air.mg"], "two databases"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(tmp_path, arguments, says):
+    airports(tmp_path / "air.mg").close()
+    ran = subprocess.run([MANGROVE, "serve", *arguments, "--port", "0"], cwd=tmp_path, capture_output=True, text=True, timeout=20)
+    assert ran.returncode in (1, 2) and says in ran.stderr
