@@ -53,8 +53,8 @@ FLOORS = {
     ],
     "crates/server/src": ["status", "wire", "gremlin", "web", "lib"],
     "crates/server/src/wire": ["graphbinary graphson request"],
-    "crates/server/src/gremlin": ["refused", "run", "ask session"],
-    "crates/server/src/web": ["origin", "http", "socket"],
+    "crates/server/src/gremlin": ["refused", "asker", "run", "ask session"],
+    "crates/server/src/web": ["http listen origin", "socket"],
     "crates/mangrove/src/direct": ["reads", "edges writes", "graph_search tao"],
     "crates/mangrove/src/workloads": ["skew workload", "typed values", "data paths", "operation", "mix", "drive"],
     "crates/store/hot/src": [

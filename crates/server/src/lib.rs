@@ -84,8 +84,10 @@ impl Server {
         if !options.address.ip().is_loopback() {
             return Err(ServerError::NotLoopback(options.address));
         }
+        // Those that read and write sockets. Queries have threads of their own.
+        let threads = std::thread::available_parallelism().map_or(1, |count| count.get().div_ceil(2));
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads(threads)
             .thread_name("server")
             .enable_all()
             .build()
@@ -96,12 +98,7 @@ impl Server {
         let gremlin = Arc::new(Gremlin::new(databases, options.limits.clone()));
         let router = web::router(Arc::new(Web { gremlin: gremlin.clone(), request_bytes_max: options.request_bytes_max }));
         let (stop, stopped) = oneshot::channel();
-        runtime.spawn(async move {
-            let served = axum::serve(listener, router).with_graceful_shutdown(async { drop(stopped.await) });
-            if let Err(error) = served.await {
-                tracing::error!("the server ended: {error}");
-            }
-        });
+        runtime.spawn(web::listen(listener, router, stopped));
         Ok(Self { address, gremlin, stop: Some(stop), runtime: Some(runtime) })
     }
 

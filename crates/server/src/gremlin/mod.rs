@@ -1,6 +1,7 @@
 //! The Gremlin protocol without its transport: what requests ask for, and the responses to them.
 
 mod ask;
+mod asker;
 mod refused;
 mod run;
 mod session;
@@ -10,14 +11,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mangrove::{CancelToken, Database, QueryOptions};
-use tokio::sync::{Semaphore, mpsc};
-use uuid::Uuid;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::status::Status;
-use crate::wire::{Form, Reply, Request};
+use crate::wire::{Form, Request};
 use ask::Ask;
+pub use asker::{Answer, Asker};
 pub use refused::Refused;
-use run::Sink;
+use run::Run;
 use session::Session;
 
 /// What bounds the work of a server.
@@ -27,7 +28,7 @@ pub struct Limits {
     pub timeout: Option<Duration>,
     /// The most bytes that a query may hold.
     pub memory_bytes_max: usize,
-    /// The most queries that run at a time.
+    /// The most queries that read at a time, and the most that write or wait to write.
     pub running_max: usize,
     /// The most queries that wait for others to end.
     pub waiting_max: usize,
@@ -56,24 +57,17 @@ pub struct Gremlin {
     /// By the name of their traversal source. The first is the default.
     databases: Vec<(String, Database)>,
     pub limits: Limits,
-    running: Arc<Semaphore>,
+    /// Those that read and those that write do not take each other's room: one writes at a time, and the others wait for it.
+    reading: Arc<Semaphore>,
+    writing: Arc<Semaphore>,
     waiting: AtomicUsize,
     sessions: AtomicUsize,
 }
 
-/// A response in the form that its client expects.
-pub struct Answer {
-    pub status: Status,
-    pub bytes: Vec<u8>,
-}
-
-/// Responses on their way to a client. It closes when the client is gone.
-pub type Replies = mpsc::Sender<Answer>;
-
 impl Gremlin {
     pub fn new(databases: Vec<(String, Database)>, limits: Limits) -> Self {
-        let running = Arc::new(Semaphore::new(limits.running_max));
-        Self { databases, limits, running, waiting: AtomicUsize::new(0), sessions: AtomicUsize::new(0) }
+        let [reading, writing] = [(); 2].map(|()| Arc::new(Semaphore::new(limits.running_max)));
+        Self { databases, limits, reading, writing, waiting: AtomicUsize::new(0), sessions: AtomicUsize::new(0) }
     }
 
     /// The database whose traversal source has a name.
@@ -93,34 +87,40 @@ impl Gremlin {
     /// Waits until no query runs, and lets no other begin. Sessions go on.
     pub async fn drain(&self) {
         let all = u32::try_from(self.limits.running_max).unwrap_or(u32::MAX);
-        // It waits in line before all queries that come later.
-        if let Ok(permits) = self.running.acquire_many(all).await {
-            permits.forget();
+        for room in [&self.writing, &self.reading] {
+            // It waits in line before all queries that come later.
+            if let Ok(permits) = room.acquire_many(all).await {
+                permits.forget();
+            }
+            room.close();
         }
-        self.running.close();
+    }
+
+    fn room(&self, run: &Run) -> &Arc<Semaphore> {
+        if run.writes() { &self.writing } else { &self.reading }
     }
 
     /// Waits for room to run a query. Refuses too many, and those whose client is gone.
-    async fn admit(self: &Arc<Self>, cancel: &CancelToken) -> Result<Admitted, Refused> {
-        if let Ok(permit) = self.running.clone().try_acquire_owned() {
-            return Ok(Admitted { _permit: permit });
-        }
+    async fn admit(&self, run: &Run, cancel: &CancelToken) -> Result<OwnedSemaphorePermit, Refused> {
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.limits.waiting_max {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(Refused::new(Status::TooManyRequests, "the server has too many queries to run: try again later"));
         }
-        let permit = self.running.clone().acquire_owned().await;
+        let permit = self.room(run).clone().acquire_owned().await;
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         match permit {
-            Ok(permit) if !cancel.is_cancelled() => Ok(Admitted { _permit: permit }),
+            Ok(permit) if !cancel.is_cancelled() => Ok(permit),
             _ => Err(Refused::new(Status::Temporary, "the server is about to stop, or the client is gone")),
         }
     }
 }
 
-/// A query that may run. Another one may run once this is dropped.
-struct Admitted {
-    _permit: tokio::sync::OwnedSemaphorePermit,
+/// Runs a query on a thread that may block. Another one may run once it has ended.
+fn begin(gremlin: Arc<Gremlin>, run: Run, cancel: CancelToken, asker: Asker, permit: OwnedSemaphorePermit) {
+    drop(tokio::task::spawn_blocking(move || {
+        run.answer(&gremlin, None, cancel, &asker);
+        drop(permit);
+    }));
 }
 
 /// The requests of one client.
@@ -136,62 +136,48 @@ impl Conversation {
         Self { gremlin, cancel: CancelToken::default(), sessions: Vec::new() }
     }
 
-    /// Begins to answer a request. Responses go to `replies`, in the form of the request. Requests of a session run one after the
-    /// other; others run side by side.
-    pub fn take(&mut self, request: Request, form: Form, replies: Replies) {
-        let id = request.id;
+    /// Begins to answer a request. Requests of a session run one after the other; others run side by side.
+    pub fn take(&mut self, request: Request, asker: Asker) {
         match Ask::of(request) {
-            Ok(ask) => self.answer(id, ask, form, replies),
-            Err(refused) => self.refuse(Some(id), refused, form, replies),
+            Ok(Ask::Close { session }) => {
+                self.sessions.retain(|open| open.name() != session);
+                let reply = asker.reply(Status::NoContent);
+                asker.send_soon(&reply);
+            }
+            Ok(Ask::Run { session: Some(name), run }) => match self.session(&name) {
+                Ok(session) => session.run(run, asker),
+                Err(refused) => asker.refuse_soon(refused),
+            },
+            Ok(Ask::Run { session: None, run }) => self.run(run, asker),
+            Err(refused) => asker.refuse_soon(refused),
         }
     }
 
     /// Answers a request with one response that has all results.
-    pub async fn collect(&mut self, request: Request, form: Form) -> Answer {
-        let id = request.id;
-        let refuse = |refused: Refused| Answer::new(form, &refused.reply(Some(id)));
+    pub async fn collect(&mut self, request: Request, form: Form) -> Option<Answer> {
+        let (answers, mut answer) = mpsc::channel(1);
+        let asker = Asker { id: Some(request.id), form, is_text: false, answers, place: None };
         match Ask::of(request) {
-            Ok(Ask::Run { session: None, run }) => {
-                let (replies, mut answers) = mpsc::channel(1);
-                self.answer(id, Ask::Run { session: None, run: run.whole() }, form, replies);
-                let lost = || refuse(Refused::new(Status::ServerError, "the query ended without an answer"));
-                answers.recv().await.unwrap_or_else(lost)
-            }
-            Ok(_) => refuse(Refused::new(Status::InvalidArguments, "sessions need a WebSocket")),
-            Err(refused) => refuse(refused),
+            Ok(Ask::Run { session: None, run }) => self.run(run.whole(), asker),
+            Ok(_) => asker.refuse_soon(Refused::new(Status::InvalidArguments, "sessions need a WebSocket")),
+            Err(refused) => asker.refuse_soon(refused),
         }
+        answer.recv().await
     }
 
-    /// Sends a response that says why a request is not done.
-    pub fn refuse(&self, id: Option<Uuid>, refused: Refused, form: Form, replies: Replies) {
-        reply_soon(Answer::new(form, &refused.reply(id)), replies);
-    }
-
-    fn answer(&mut self, id: Uuid, ask: Ask, form: Form, replies: Replies) {
-        match ask {
-            Ask::Close { session } => {
-                self.sessions.retain(|open| open.name() != session);
-                reply_soon(Answer::new(form, &Reply::new(Some(id), Status::NoContent)), replies);
-            }
-            Ask::Run { session: Some(name), run } => {
-                let taken = self.session(&name).and_then(|session| session.run(id, run, form, replies.clone()));
-                if let Err(refused) = taken {
-                    self.refuse(Some(id), refused, form, replies);
-                }
-            }
-            Ask::Run { session: None, run } => {
-                let (gremlin, cancel) = (self.gremlin.clone(), self.cancel.clone());
-                tokio::spawn(async move {
-                    match gremlin.admit(&cancel).await {
-                        Err(refused) => drop(replies.send(Answer::new(form, &refused.reply(Some(id)))).await),
-                        Ok(admitted) => drop(tokio::task::spawn_blocking(move || {
-                            run.answer(&gremlin, None, cancel, &mut Sink::new(id, form, &replies));
-                            drop(admitted);
-                        })),
-                    }
-                });
-            }
+    /// Runs a query once there is room.
+    fn run(&self, run: Run, asker: Asker) {
+        let (gremlin, cancel) = (self.gremlin.clone(), self.cancel.clone());
+        let room = gremlin.room(&run).clone();
+        if let Ok(permit) = room.try_acquire_owned() {
+            return begin(gremlin, run, cancel, asker, permit);
         }
+        tokio::spawn(async move {
+            match gremlin.admit(&run, &cancel).await {
+                Err(refused) => asker.refuse_soon(refused),
+                Ok(permit) => begin(gremlin, run, cancel, asker, permit),
+            }
+        });
     }
 
     /// The session of a name, which may begin now.
@@ -208,14 +194,4 @@ impl Drop for Conversation {
     fn drop(&mut self) {
         self.cancel.cancel();
     }
-}
-
-impl Answer {
-    fn new(form: Form, reply: &Reply<'_>) -> Self {
-        Self { status: reply.status, bytes: form.write(reply) }
-    }
-}
-
-fn reply_soon(answer: Answer, replies: Replies) {
-    tokio::spawn(async move { drop(replies.send(answer).await) });
 }

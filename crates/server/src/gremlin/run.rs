@@ -6,12 +6,12 @@ use std::time::Duration;
 use mangrove::describe::Described;
 use mangrove::{CancelToken, Database, Parameters, QueryError, QueryOptions, Transaction};
 use mangrove_query::Query;
-use uuid::Uuid;
 
+use super::Gremlin;
+use super::asker::{Asker, Gone};
 use super::refused::Refused;
-use super::{Answer, Gremlin, Replies};
 use crate::status::Status;
-use crate::wire::{Attribute, Form, Reply, Sent};
+use crate::wire::{Attribute, Sent};
 
 /// A query, or the end of a transaction, with what the request says of it.
 pub struct Run {
@@ -25,33 +25,11 @@ pub struct Run {
     pub with_properties: bool,
 }
 
-/// Where the responses to a request go.
-pub struct Sink<'r> {
-    id: Uuid,
-    form: Form,
-    replies: &'r Replies,
-}
-
-/// Nobody waits for a response any more.
-struct Gone;
-
-impl<'r> Sink<'r> {
-    pub fn new(id: Uuid, form: Form, replies: &'r Replies) -> Self {
-        Self { id, form, replies }
-    }
-
-    /// Sends a response. Waits while the client takes the ones before.
-    fn send(&self, reply: &Reply<'_>) -> Result<(), Gone> {
-        self.replies.blocking_send(Answer::new(self.form, reply)).map_err(|_| Gone)
-    }
-
-    pub fn refuse(&self, refused: Refused) {
-        // If the client is gone, nobody wants to know.
-        let _ = self.send(&refused.reply(Some(self.id)));
-    }
-}
-
 impl Run {
+    pub fn writes(&self) -> bool {
+        matches!(&self.sent, Sent::Query(query) if query.writes())
+    }
+
     /// The same, with all results in one response.
     pub fn whole(self) -> Self {
         Self { batch: None, ..self }
@@ -63,12 +41,12 @@ impl Run {
         gremlin: &Gremlin,
         transaction: Option<&mut Option<Transaction>>,
         cancel: CancelToken,
-        sink: &mut Sink<'_>,
+        asker: &Asker,
     ) {
         let Some(database) = gremlin.database(self.source.as_deref()) else {
             let source = self.source.as_deref().unwrap_or_default();
             let message = format!("there is no traversal source named {source:?}: this server has {}", gremlin.sources());
-            return sink.refuse(Refused::new(Status::InvalidArguments, message));
+            return asker.refuse(Refused::new(Status::InvalidArguments, message));
         };
         let timeout = match (self.timeout, gremlin.limits.timeout) {
             (Some(asked), Some(most)) => Some(asked.min(most)),
@@ -77,27 +55,21 @@ impl Run {
         let memory_bytes_max = gremlin.limits.memory_bytes_max;
         let options = QueryOptions { timeout, cancel, memory_bytes_max, ..QueryOptions::default() };
         let outcome = match (&self.sent, transaction) {
-            (Sent::Query(query), None) => self.on_database(database, query, &options, sink),
-            (Sent::Query(query), Some(open)) => self.in_session(database, open, query, &options, sink),
-            (end, Some(open)) => self.end(open.take(), end, sink),
+            (Sent::Query(query), None) => self.on_database(database, query, &options, asker),
+            (Sent::Query(query), Some(open)) => self.in_session(database, open, query, &options, asker),
+            (end, Some(open)) => self.end(open.take(), end, asker),
             (_, None) => {
                 Err(Refused::new(Status::InvalidArguments, "only a session has a transaction that can be ended").into())
             }
         };
         if let Err(Stopped::Refused(refused)) = outcome {
-            sink.refuse(refused);
+            asker.refuse(refused);
         }
     }
 
-    fn on_database(
-        &self,
-        database: &Database,
-        query: &Query,
-        options: &QueryOptions,
-        sink: &Sink<'_>,
-    ) -> Result<(), Stopped> {
+    fn on_database(&self, database: &Database, query: &Query, options: &QueryOptions, asker: &Asker) -> Result<(), Stopped> {
         let mut results = database.query(query.clone(), &self.parameters, options)?;
-        let mut batches = Batches { run: self, sink, held: Vec::new(), sent: false };
+        let mut batches = Batches { run: self, asker, held: Vec::new(), sent: false };
         match self.batch {
             // All together they take no more memory than the query may use.
             None => batches.add(results.results()?.iter().map(Cow::into_owned))?,
@@ -117,10 +89,10 @@ impl Run {
         open: &mut Option<Transaction>,
         query: &Query,
         options: &QueryOptions,
-        sink: &Sink<'_>,
+        asker: &Asker,
     ) -> Result<(), Stopped> {
         if open.is_none() && !query.writes() {
-            return self.on_database(database, query, options, sink);
+            return self.on_database(database, query, options, asker);
         }
         let transaction = match open {
             Some(transaction) => transaction,
@@ -128,17 +100,17 @@ impl Run {
         };
         let rows = transaction.query(query.clone(), &self.parameters, options)?;
         let results = transaction.results(&rows, options)?;
-        let mut batches = Batches { run: self, sink, held: Vec::new(), sent: false };
+        let mut batches = Batches { run: self, asker, held: Vec::new(), sent: false };
         batches.add(results.iter().map(Cow::into_owned))?;
         batches.end(&rows.warnings)
     }
 
-    fn end(&self, transaction: Option<Transaction>, end: &Sent, sink: &Sink<'_>) -> Result<(), Stopped> {
+    fn end(&self, transaction: Option<Transaction>, end: &Sent, asker: &Asker) -> Result<(), Stopped> {
         if let (Some(transaction), Sent::Commit) = (transaction, end) {
             let failed = |error: mangrove::StoreError| Refused::new(Status::ServerError, error.to_string());
             transaction.commit().map_err(failed)?;
         }
-        sink.send(&Reply::new(Some(sink.id), Status::NoContent))?;
+        asker.send(&asker.reply(Status::NoContent))?;
         Ok(())
     }
 }
@@ -176,7 +148,7 @@ impl From<Gone> for Stopped {
 /// Results on their way into batches.
 struct Batches<'r> {
     run: &'r Run,
-    sink: &'r Sink<'r>,
+    asker: &'r Asker,
     held: Vec<Described>,
     /// Some were sent.
     sent: bool,
@@ -200,7 +172,7 @@ impl Batches<'_> {
     }
 
     fn send(&mut self, status: Status, warnings: &[String]) -> Result<(), Gone> {
-        let mut reply = Reply::new(Some(self.sink.id), status);
+        let mut reply = self.asker.reply(status);
         if status != Status::NoContent {
             reply.results = Some(&self.held);
         }
@@ -208,7 +180,7 @@ impl Batches<'_> {
             reply.attributes.push(("warnings", Attribute::Texts(warnings.to_vec())));
         }
         (reply.as_traversers, reply.with_properties) = (self.run.as_traversers, self.run.with_properties);
-        self.sink.send(&reply)?;
+        self.asker.send(&reply)?;
         self.held.clear();
         self.sent = true;
         Ok(())

@@ -5,17 +5,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use mangrove::{CancelToken, Transaction};
-use uuid::Uuid;
 
+use super::Gremlin;
+use super::asker::Asker;
 use super::refused::Refused;
-use super::run::{Run, Sink};
-use super::{Gremlin, Replies};
+use super::run::Run;
 use crate::status::Status;
-use crate::wire::Form;
 
 /// The most requests that wait in a session.
 const WAITING_MAX: usize = 64;
@@ -26,10 +25,8 @@ pub struct Session {
 }
 
 struct Job {
-    id: Uuid,
     run: Run,
-    form: Form,
-    replies: Replies,
+    asker: Asker,
 }
 
 impl Session {
@@ -48,11 +45,13 @@ impl Session {
     }
 
     /// Has a request answered after those before it.
-    pub fn run(&self, id: Uuid, run: Run, form: Form, replies: Replies) -> Result<(), Refused> {
-        let sent = self.jobs.try_send(Job { id, run, form, replies });
-        sent.map_err(|_| {
-            Refused::new(Status::TooManyRequests, "the session has too many requests that wait: send fewer at once")
-        })
+    pub fn run(&self, run: Run, asker: Asker) {
+        if let Err(TrySendError::Full(Job { asker, .. }) | TrySendError::Disconnected(Job { asker, .. })) =
+            self.jobs.try_send(Job { run, asker })
+        {
+            let message = "the session has too many requests that wait: send fewer at once";
+            asker.refuse_soon(Refused::new(Status::TooManyRequests, message));
+        }
     }
 }
 
@@ -81,13 +80,10 @@ fn work(gremlin: &Gremlin, jobs: &Receiver<Job>, cancel: &CancelToken) {
     loop {
         let idle = if open.is_some() { gremlin.limits.idle_transaction } else { Duration::from_secs(3600) };
         match jobs.recv_timeout(idle) {
-            Ok(Job { id, run, form, replies }) => {
-                let mut sink = Sink::new(id, form, &replies);
-                match std::mem::take(&mut expired) {
-                    true => sink.refuse(too_long(gremlin.limits.idle_transaction)),
-                    false => run.answer(gremlin, Some(&mut open), cancel.clone(), &mut sink),
-                }
-            }
+            Ok(Job { run, asker }) => match std::mem::take(&mut expired) {
+                true => asker.refuse(too_long(gremlin.limits.idle_transaction)),
+                false => run.answer(gremlin, Some(&mut open), cancel.clone(), &asker),
+            },
             // Others wait to write.
             Err(RecvTimeoutError::Timeout) => expired |= open.take().is_some(),
             Err(RecvTimeoutError::Disconnected) => return,

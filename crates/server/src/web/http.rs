@@ -76,10 +76,12 @@ fn typed_option(key: &str, value: Value) -> Value {
 }
 
 async fn answer(web: &Web, request: Request, form: Form) -> Response {
+    let id = request.id;
     // If the client goes, this ends, and the conversation with it.
-    let mut conversation = Conversation::new(web.gremlin.clone());
-    let Answer { status, bytes } = conversation.collect(request, form).await;
-    response(status, form, bytes)
+    match Conversation::new(web.gremlin.clone()).collect(request, form).await {
+        Some(Answer { status, bytes, .. }) => response(status, form, bytes),
+        None => refused(form, Some(id), Refused::new(Status::ServerError, "the query ended without an answer")),
+    }
 }
 
 fn refused(form: Form, id: Option<Uuid>, refused: Refused) -> Response {

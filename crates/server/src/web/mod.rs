@@ -1,6 +1,7 @@
 //! The transports: WebSocket and HTTP.
 
 mod http;
+mod listen;
 mod origin;
 mod socket;
 
@@ -11,6 +12,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::get;
 
 use crate::gremlin::Gremlin;
+pub use listen::listen;
 
 /// What the handlers of requests share.
 pub struct Web {

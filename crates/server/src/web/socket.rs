@@ -8,16 +8,20 @@ use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use super::{Web, http};
-use crate::gremlin::{Conversation, Refused, Replies};
+use crate::gremlin::{Answer, Asker, Conversation, Refused};
 use crate::status::Status;
 use crate::wire::{Form, GraphSon, split_frame};
 
 /// Responses that wait for a client to take them. Then the query waits.
-const REPLIES_MAX: usize = 4;
+const ANSWERS_MAX: usize = 4;
+/// The most requests of a client that are not answered yet. Then the client waits.
+const OPEN_MAX: usize = 64;
+/// The form of requests that come as text.
+const TEXT: Form = Form::GraphSon(GraphSon::V3);
 /// A client that takes nothing for so long is gone.
 const SLOW: Duration = Duration::from_secs(60);
 /// The buffer of a connection that waits for requests. It grows for larger ones.
@@ -42,54 +46,53 @@ pub async fn or_query(
 
 /// Takes requests and sends responses until the client goes. Binary requests get binary responses, and text gets text.
 async fn converse(web: Arc<Web>, mut socket: WebSocket) {
-    let (binary, mut binary_replies) = mpsc::channel(REPLIES_MAX);
-    let (text, mut text_replies) = mpsc::channel(REPLIES_MAX);
+    let (answers, mut answered) = mpsc::channel(ANSWERS_MAX);
     let mut conversation = Conversation::new(web.gremlin.clone());
+    // Without a place for a further request, none is read.
+    let places = Arc::new(Semaphore::new(OPEN_MAX));
+    let mut place = None;
     loop {
-        let reply = tokio::select! {
-            message = socket.recv() => match message {
-                Some(Ok(Message::Binary(frame))) => {
-                    take_frame(&mut conversation, &frame, &binary);
-                    continue;
+        tokio::select! {
+            taken = places.clone().acquire_owned(), if place.is_none() => place = taken.ok(),
+            message = socket.recv(), if place.is_some() => {
+                let (bytes, is_text) = match message {
+                    Some(Ok(Message::Binary(frame))) => (frame, false),
+                    Some(Ok(Message::Text(request))) => (request.into(), true),
+                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                };
+                let frame = if is_text { Some((TEXT, &bytes[..])) } else { split_frame(&bytes) };
+                let form = frame.map_or(TEXT, |(form, _)| form);
+                let asker = Asker { id: None, form, is_text, answers: answers.clone(), place: place.take() };
+                take(&mut conversation, frame.map(|(_, request)| request), asker);
+            }
+            Some(Answer { bytes, is_text, .. }) = answered.recv() => {
+                let message = match is_text {
+                    false => Message::Binary(bytes.into()),
+                    true => Message::Text(String::from_utf8_lossy(&bytes).as_ref().into()),
+                };
+                if !matches!(timeout(SLOW, socket.send(message)).await, Ok(Ok(()))) {
+                    return;
                 }
-                Some(Ok(Message::Text(request))) => {
-                    take(&mut conversation, Form::GraphSon(GraphSon::V3), request.as_bytes(), &text);
-                    continue;
-                }
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-            },
-            Some(reply) = binary_replies.recv() => Message::Binary(reply.bytes.into()),
-            Some(reply) = text_replies.recv() => match String::from_utf8(reply.bytes) {
-                Ok(reply) => Message::Text(reply.into()),
-                Err(_) => return,
-            },
-        };
-        if !matches!(timeout(SLOW, socket.send(reply)).await, Ok(Ok(()))) {
-            return;
+            }
         }
     }
 }
 
-fn take_frame(conversation: &mut Conversation, frame: &[u8], replies: &Replies) {
-    match split_frame(frame) {
-        Some((form, request)) => take(conversation, form, request, replies),
-        None => {
-            let refused = Refused::new(
-                Status::MalformedRequest,
-                "a binary request begins with the length of its media type and the media type, which is that of GraphBinary 1 or GraphSON 2 or 3",
-            );
-            conversation.refuse(None, refused, Form::GraphSon(GraphSon::V3), replies.clone());
+fn take(conversation: &mut Conversation, request: Option<&[u8]>, asker: Asker) {
+    let Some(request) = request else {
+        let message = "a binary request begins with the length of its media type and the media type, which is that of GraphBinary 1 \
+                       or of GraphSON 2 or 3";
+        return asker.refuse_soon(Refused::new(Status::MalformedRequest, message));
+    };
+    match asker.form.read(request) {
+        Ok(request) => {
+            let asker = Asker { id: Some(request.id), ..asker };
+            conversation.take(request, asker);
         }
-    }
-}
-
-fn take(conversation: &mut Conversation, form: Form, request: &[u8], replies: &Replies) {
-    match form.read(request) {
-        Ok(request) => conversation.take(request, form, replies.clone()),
         Err(unread) => {
             let refused = Refused::new(Status::MalformedRequest, unread.error.render());
-            conversation.refuse(unread.id, refused, form, replies.clone());
+            Asker { id: unread.id, ..asker }.refuse_soon(refused);
         }
     }
 }
