@@ -51,10 +51,10 @@ FLOORS = {
         "betweenness bfs cdlp coloring kcore louvain matching pagerank peer_pressure scc similarity triangles walks wcc",
         "sssp",
     ],
-    "crates/server/src": ["status", "wire", "gremlin", "web", "lib"],
+    "crates/server/src": ["status users", "wire", "gremlin", "web", "lib"],
     "crates/server/src/wire": ["graphbinary graphson request"],
-    "crates/server/src/gremlin": ["refused", "asker", "run", "ask session"],
-    "crates/server/src/web": ["http listen origin", "socket"],
+    "crates/server/src/gremlin": ["login refused", "asker", "run", "ask session"],
+    "crates/server/src/web": ["http listen origin tls", "socket"],
     "crates/mangrove/src/direct": ["reads", "edges writes", "graph_search tao"],
     "crates/mangrove/src/workloads": ["skew workload", "typed values", "data paths", "operation", "mix", "drive"],
     "crates/store/hot/src": [

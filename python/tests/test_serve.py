@@ -1,12 +1,16 @@
 """`mangrove serve`, as drivers see it."""
 
+import base64
 import datetime
 import decimal
+import http.client
+import ipaddress
 import json
 import os
 import re
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -49,7 +53,7 @@ def serving(*arguments):
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             line = process.stderr.readline()
-            found = re.search(r"ws://(\S+)/gremlin", line)
+            found = re.search(r"wss?://(\S+)/gremlin", line)
             assert found, line + process.stderr.read()
             yield process, found[1]
         finally:
@@ -264,17 +268,16 @@ def test_several_databases_have_names(tmp_path):
 
 def post(address, body, path="/gremlin", **headers):
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    request = urllib.request.Request(f"http://{address}{path}", data, {"Content-Type": "application/json", **headers})
-    try:
-        with urllib.request.urlopen(request) as response:
-            return response.status, response.read()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read()
+    return fetch(urllib.request.Request(f"http://{address}{path}", data, {"Content-Type": "application/json", **headers}))
 
 
 def get(address, **arguments):
+    return fetch(f"http://{address}/gremlin?{urllib.parse.urlencode(arguments)}")
+
+
+def fetch(request):
     try:
-        with urllib.request.urlopen(f"http://{address}/gremlin?{urllib.parse.urlencode(arguments)}") as response:
+        with urllib.request.urlopen(request, timeout=30) as response:
             return response.status, response.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
@@ -395,9 +398,132 @@ def test_a_killed_server_has_kept_what_it_acknowledged(tmp_path):
             assert db.check() == []
 
 
+def users(file, *arguments, password=""):
+    return subprocess.run([MANGROVE, "users", file, *arguments], input=password + "\n", capture_output=True, text=True, timeout=30)
+
+
+@pytest.fixture
+def guarded(tmp_path):
+    """A server with three users."""
+    path, file = tmp_path / "air.mg", tmp_path / "users.json"
+    airports(path).close()
+    for name, role in (("ada", "admin"), ("bob", "write"), ("eve", "read")):
+        assert users(file, "add", name, "--role", role, password=f"secret of {name}").returncode == 0
+    with serving(path, "--users", file) as (_, address):
+        yield address
+
+
+def as_user(name):
+    return {"username": name, "password": f"secret of {name}"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_users_say_who_they_are(guarded, form):
+    with client(guarded, form, **as_user("bob")) as c:
+        c.submit("g.addV('airport').property(T.id, 'OSL')").all().result()
+        assert c.submit("g.V('OSL').count()").all().result() == [1]
+    with source(guarded, form, **as_user("eve")) as g:
+        assert g.V().count().next() == 6
+        with pytest.raises(GremlinServerError, match="403.*may read"):
+            g.V("OSL").drop().iterate()
+        tx = g.tx()
+        with pytest.raises(GremlinServerError, match="403.*may read"):
+            tx.begin().add_v("airport").iterate()
+    for wrong in ({"username": "bob", "password": "secret of ada"}, {"username": "nobody", "password": "secret"}):
+        with client(guarded, form, **wrong) as c, pytest.raises(GremlinServerError, match="401"):
+            c.submit("g.V().count()").all().result()
+    with client(guarded, form) as c, pytest.raises(Exception, match="requires authentication"):
+        c.submit("g.V().count()").all().result()
+
+
+def basic(name, password):
+    return {"Authorization": "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()}
+
+
+def test_http_asks_for_a_name_and_a_password(guarded):
+    count = {"gremlin": "g.V().count()"}
+    assert post(guarded, count)[0] == 401
+    assert post(guarded, count, **basic("ada", "wrong password"))[0] == 401
+    assert post(guarded, count, **basic("ada", "secret of ada"))[0] == 200
+    assert post(guarded, {"gremlin": "g.addV('x')"}, **basic("eve", "secret of eve"))[0] == 403
+    assert get(guarded, gremlin="g.V()")[0] == 401
+    # Users are known by their passwords, whatever the name of the server. Pages of other sites are not.
+    assert post(guarded, count, Host="graph.example", **basic("ada", "secret of ada"))[0] == 200
+    assert post(guarded, count, Origin="http://evil.example", **basic("ada", "secret of ada"))[0] == 403
+    assert fetch(f"http://{guarded}/healthz") == (200, b"ok\n")
+
+
+def test_users_are_listed_and_removed(tmp_path):
+    file = tmp_path / "users.json"
+    assert users(file, "add", "ada", "--role", "admin", password="secret of ada").returncode == 0
+    assert users(file, "add", "bob", "--role", "read", password="short").stderr.startswith("error: a password has at least 8")
+    assert users(file, "list").stdout == "ada\tadmin\n"
+    assert "ada" in file.read_text() and "secret" not in file.read_text() and file.stat().st_mode & 0o777 == 0o600
+    assert users(file, "remove", "bob").returncode == 1
+    assert users(file, "remove", "ada").returncode == 0
+    airports(tmp_path / "air.mg").close()
+    ran = subprocess.run([MANGROVE, "serve", "air.mg", "--users", file], cwd=tmp_path, capture_output=True, text=True, timeout=20)
+    assert ran.returncode == 1 and "has no users" in ran.stderr
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate of this machine, signed by itself, and its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    folder = tmp_path_factory.mktemp("certificate")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    built = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+    built = built.not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=1))
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    built = built.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost"), address]), critical=False)
+    (folder / "cert.pem").write_bytes(built.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    (folder / "key.pem").write_bytes(key.private_bytes(pem, form, serialization.NoEncryption()))
+    return folder
+
+
+def test_a_server_with_users_and_tls_listens_anywhere(tmp_path, certificate):
+    path, file = tmp_path / "air.mg", tmp_path / "users.json"
+    airports(path).close()
+    users(file, "add", "ada", "--role", "admin", password="secret of ada")
+    tls = ["--tls-cert", certificate / "cert.pem", "--tls-key", certificate / "key.pem"]
+    with serving(path, "--users", file, *tls, "--host", "0.0.0.0") as (_, address):
+        port = address.split(":")[1]
+        context = ssl.create_default_context(cafile=certificate / "cert.pem")
+        found = Client(f"wss://127.0.0.1:{port}/gremlin", "g", ssl_options=context, **as_user("ada"))
+        try:
+            assert found.submit("g.V().count()").all().result() == [5]
+        finally:
+            found.close()
+        request = urllib.request.Request(f"https://localhost:{port}/gremlin?gremlin=g.V().count()", headers=basic("ada", "secret of ada"))
+        with urllib.request.urlopen(request, context=context, timeout=30) as response:
+            assert json.loads(response.read())["result"]["data"]["@value"][0]["@value"] == 5
+        with pytest.raises((OSError, http.client.HTTPException)):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=30)
+
+
+@pytest.mark.parametrize("arguments", [["--users", "users.json"], ["--tls-cert", "cert.pem", "--tls-key", "key.pem"]])
+def test_users_alone_or_tls_alone_do_not_open_a_server_to_others(tmp_path, certificate, arguments):
+    airports(tmp_path / "air.mg").close()
+    users(tmp_path / "users.json", "add", "ada", "--role", "admin", password="secret of ada")
+    for name in ("cert.pem", "key.pem"):
+        (tmp_path / name).write_bytes((certificate / name).read_bytes())
+    command = [MANGROVE, "serve", "air.mg", "--host", "0.0.0.0", "--port", "0", *arguments]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=20)
+    assert ran.returncode == 1 and "without users and TLS" in ran.stderr
+
+
 @pytest.mark.parametrize(
     "arguments, says",
     [
+        (["air.mg", "--users", "none.json"], "none.json"),
+        (["air.mg", "--tls-cert", "none.pem", "--tls-key", "none.pem"], "none.pem: "),
+        (["air.mg", "--tls-cert", "none.pem"], "--tls-key"),
         (["no.mg"], "no.mg"),
         (["air.mg", "--host", "0.0.0.0"], "without users"),
         (["air.mg", "other.mg"], "name the traversal source"),

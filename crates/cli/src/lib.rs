@@ -24,6 +24,7 @@ mod relayout;
 mod serve;
 mod shell;
 mod stats;
+mod users;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -62,7 +63,8 @@ enum Command {
     Relayout(relayout::Relayout),
     Paths(paths::Paths),
     Bench(bench::Bench),
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
+    Users(users::Users),
     Lake(lake::Lake),
     Demo(demo::Demo),
     Docs(docs::Docs),
@@ -113,6 +115,7 @@ fn dispatch(command: Command, readers: &dyn Readers<String>) -> Result<(), Failu
         Command::Paths(paths) => paths.run(),
         Command::Bench(bench) => bench.run(),
         Command::Serve(serve) => serve.run(),
+        Command::Users(users) => users.run(),
         Command::Lake(lake) => lake.run(),
         Command::Demo(demo) => demo.run(),
         Command::Docs(docs) => docs.run(),

@@ -2,12 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use mangrove::Database;
-use mangrove_server::{Limits, Server, ServerOptions};
+use mangrove_server::users::Users;
+use mangrove_server::{Limits, Server, ServerOptions, TlsFiles};
 
 use super::query::duration;
 use super::{Failure, interrupt, open_reading, open_writing, say};
@@ -21,12 +22,21 @@ pub struct Serve {
     /// Directory of a database, or NAME=DIRECTORY. Drivers choose a database by the name of its traversal source; the first is g
     #[arg(required = true, value_name = "DB")]
     databases: Vec<String>,
-    /// Address to listen on. It must be of this machine alone
+    /// Address to listen on. Without users and TLS, it must be of this machine alone
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     host: IpAddr,
     /// Port to listen on; 0 takes any that is free
     #[arg(long, default_value_t = 8182)]
     port: u16,
+    /// File of the users, made by `mangrove users`. Without it, whoever reaches the server may do everything
+    #[arg(long, value_name = "FILE")]
+    users: Option<PathBuf>,
+    /// File of the certificate for TLS, in PEM, followed by those that signed it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// File of the certificate's key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Stop a query after this time, for example 500ms, 30s or 5m. A request may ask for less
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     timeout: Duration,
@@ -53,10 +63,16 @@ impl Serve {
         };
         let address = SocketAddr::new(self.host, self.port);
         let names: Vec<String> = databases.iter().map(|(name, db)| format!("{name} = {}", db.path().display())).collect();
+        let users = self.users.as_deref().map(Users::read).transpose()?;
+        if let (Some(file), Some(true)) = (&self.users, users.as_ref().map(Users::is_empty)) {
+            return Err(Failure::Request(format!("{} has no users: nobody could use the server", file.display())));
+        }
+        let tls = self.tls_cert.zip(self.tls_key).map(|(certificate, key)| TlsFiles { certificate, key });
+        let scheme = if tls.is_some() { "wss" } else { "ws" };
+        let options = ServerOptions { address, users: users.unwrap_or_default(), tls, limits, ..ServerOptions::default() };
         interrupt::listen_to_end();
-        let server = Server::start(databases, ServerOptions { address, limits, ..ServerOptions::default() })
-            .map_err(|error| Failure::Request(error.to_string()))?;
-        say(&format!("serving {} at ws://{}/gremlin; Ctrl-C stops", names.join(", "), server.address()));
+        let server = Server::start(databases, options).map_err(|error| Failure::Request(error.to_string()))?;
+        say(&format!("serving {} at {scheme}://{}/gremlin; Ctrl-C stops", names.join(", "), server.address()));
         while !interrupt::requested() {
             std::thread::sleep(LOOK);
         }

@@ -9,6 +9,7 @@
 
 pub mod gremlin;
 pub mod status;
+pub mod users;
 mod web;
 pub mod wire;
 
@@ -25,13 +26,18 @@ use tokio::sync::oneshot;
 
 use gremlin::Gremlin;
 pub use gremlin::Limits;
+use users::{Gatekeeper, Users, UsersError};
 use web::Web;
+pub use web::{TlsError, TlsFiles};
 
 /// What a server listens to, and what bounds it.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Must be of this machine alone. Port 0 takes any that is free.
+    /// Without users or without TLS, it must be of this machine alone. Port 0 takes any that is free.
     pub address: SocketAddr,
+    /// Who may use the server. Without any, whoever reaches it may do everything.
+    pub users: Users,
+    pub tls: Option<TlsFiles>,
     pub limits: Limits,
     /// The most bytes of a request.
     pub request_bytes_max: usize,
@@ -39,15 +45,25 @@ pub struct ServerOptions {
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { address: SocketAddr::from(([127, 0, 0, 1], 8182)), limits: Limits::default(), request_bytes_max: 8 << 20 }
+        Self {
+            address: SocketAddr::from(([127, 0, 0, 1], 8182)),
+            users: Users::default(),
+            tls: None,
+            limits: Limits::default(),
+            request_bytes_max: 8 << 20,
+        }
     }
 }
 
 /// An error from starting a server.
 #[derive(Debug, Error)]
 pub enum ServerError {
-    #[error("{0} is not an address of this machine alone: a server without users listens there only")]
+    #[error("{0} is not an address of this machine alone: a server without users and TLS listens there only")]
     NotLoopback(SocketAddr),
+    #[error(transparent)]
+    Users(#[from] UsersError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error("cannot listen on {address}: {error}")]
     Listen { address: SocketAddr, error: io::Error },
     #[error("cannot start threads: {0}")]
@@ -81,7 +97,8 @@ const LEAVING: Duration = Duration::from_millis(200);
 impl Server {
     /// Serves databases by the names of their traversal sources. `g` stands for the first.
     pub fn start(databases: Vec<(String, Database)>, options: ServerOptions) -> Result<Self, ServerError> {
-        if !options.address.ip().is_loopback() {
+        let is_open = options.users.is_empty() || options.tls.is_none();
+        if is_open && !options.address.ip().is_loopback() {
             return Err(ServerError::NotLoopback(options.address));
         }
         // Those that read and write sockets. Queries have threads of their own.
@@ -95,10 +112,12 @@ impl Server {
         let failed = |error| ServerError::Listen { address: options.address, error };
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let gremlin = Arc::new(Gremlin::new(databases, options.limits.clone()));
+        let gatekeeper = Some(options.users).filter(|users| !users.is_empty()).map(Gatekeeper::new).transpose()?;
+        let tls = options.tls.map(|files| files.acceptor()).transpose()?;
+        let gremlin = Arc::new(Gremlin::new(databases, options.limits, gatekeeper));
         let router = web::router(Arc::new(Web { gremlin: gremlin.clone(), request_bytes_max: options.request_bytes_max }));
         let (stop, stopped) = oneshot::channel();
-        runtime.spawn(web::listen(listener, router, stopped));
+        runtime.spawn(web::listen(listener, tls, router, stopped));
         Ok(Self { address, gremlin, stop: Some(stop), runtime: Some(runtime) })
     }
 

@@ -9,6 +9,7 @@ use mangrove::{Parameters, Value};
 use super::refused::Refused;
 use super::run::Run;
 use crate::status::Status;
+use crate::users::Role;
 use crate::wire::{Request, Sent};
 
 /// The results of a batch, if a request asks for no other number.
@@ -40,6 +41,19 @@ impl Ask {
             (other, _) => {
                 Err(malformed(format!("there is no operation {other:?}: use \"eval\", \"bytecode\" or \"close\"")))
             }
+        }
+    }
+}
+
+impl Ask {
+    /// The same, if a role may ask for it.
+    pub fn allowed(self, role: Role) -> Result<Self, Refused> {
+        match &self {
+            Self::Run { run, .. } if run.writes() && role < Role::Write => {
+                let message = "you may read, but not write: ask whoever runs the server for the role `write`";
+                Err(Refused::new(Status::Forbidden, message))
+            }
+            _ => Ok(self),
         }
     }
 }

@@ -50,6 +50,12 @@ impl Asker {
         let _ = self.send(&refused.reply(self.id));
     }
 
+    /// Sends a response that is not the last one.
+    pub async fn say(&self, reply: &Reply<'_>) {
+        // If the client is gone, the task that reads from it knows.
+        let _ = self.answers.send(self.answer(reply)).await;
+    }
+
     /// Sends the only response, in a task of its own.
     pub fn send_soon(self, reply: &Reply<'_>) {
         let answer = self.answer(reply);

@@ -2,6 +2,7 @@
 
 mod ask;
 mod asker;
+mod login;
 mod refused;
 mod run;
 mod session;
@@ -14,9 +15,11 @@ use mangrove::{CancelToken, Database, QueryOptions};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::status::Status;
+use crate::users::{Gatekeeper, Role};
 use crate::wire::{Form, Request};
 use ask::Ask;
 pub use asker::{Answer, Asker};
+pub use login::Login;
 pub use refused::Refused;
 use run::Run;
 use session::Session;
@@ -52,11 +55,19 @@ impl Default for Limits {
     }
 }
 
+/// The most passwords that are checked at a time. Each check takes 19 MB.
+const CHECKS_MAX: usize = 2;
+/// How long whoever gave a wrong password waits for the answer.
+const WRONG: Duration = Duration::from_secs(1);
+
 /// The databases of a server, and the work on them.
 pub struct Gremlin {
     /// By the name of their traversal source. The first is the default.
     databases: Vec<(String, Database)>,
     pub limits: Limits,
+    /// `None` if everyone may do everything.
+    gatekeeper: Option<Gatekeeper>,
+    checking: Semaphore,
     /// Those that read and those that write do not take each other's room: one writes at a time, and the others wait for it.
     reading: Arc<Semaphore>,
     writing: Arc<Semaphore>,
@@ -65,9 +76,10 @@ pub struct Gremlin {
 }
 
 impl Gremlin {
-    pub fn new(databases: Vec<(String, Database)>, limits: Limits) -> Self {
+    pub fn new(databases: Vec<(String, Database)>, limits: Limits, gatekeeper: Option<Gatekeeper>) -> Self {
         let [reading, writing] = [(); 2].map(|()| Arc::new(Semaphore::new(limits.running_max)));
-        Self { databases, limits, reading, writing, waiting: AtomicUsize::new(0), sessions: AtomicUsize::new(0) }
+        let (checking, waiting, sessions) = (Semaphore::new(CHECKS_MAX), AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { databases, limits, gatekeeper, checking, reading, writing, waiting, sessions }
     }
 
     /// The database whose traversal source has a name.
@@ -82,6 +94,28 @@ impl Gremlin {
 
     fn sources(&self) -> String {
         self.databases.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The role of whoever has not said who it is; `None` if it must.
+    pub fn role_of_all(&self) -> Option<Role> {
+        self.gatekeeper.is_none().then_some(Role::Admin)
+    }
+
+    /// The role of a user, if name and password are right. After a wrong one, the answer takes a second.
+    pub async fn check(self: &Arc<Self>, login: Login) -> Option<Role> {
+        let Some(gatekeeper) = &self.gatekeeper else { return Some(Role::Admin) };
+        if let Some(role) = gatekeeper.knows(&login.name, &login.password) {
+            return Some(role);
+        }
+        let checking = self.checking.acquire().await;
+        let gremlin = self.clone();
+        let check = move || gremlin.gatekeeper.as_ref()?.check(&login.name, &login.password);
+        let role = tokio::task::spawn_blocking(check).await.ok().flatten();
+        drop(checking);
+        if role.is_none() {
+            tokio::time::sleep(WRONG).await;
+        }
+        role
     }
 
     /// Waits until no query runs, and lets no other begin. Sessions go on.
@@ -129,16 +163,45 @@ pub struct Conversation {
     /// Stops what runs for the client.
     cancel: CancelToken,
     sessions: Vec<Session>,
+    /// `None` until the client has said who it is.
+    role: Option<Role>,
+    /// The request to answer once it has.
+    first: Option<(Request, Asker)>,
 }
 
 impl Conversation {
-    pub fn new(gremlin: Arc<Gremlin>) -> Self {
-        Self { gremlin, cancel: CancelToken::default(), sessions: Vec::new() }
+    /// A conversation with a client of a role; `None` if it has not yet said who it is.
+    pub fn new(gremlin: Arc<Gremlin>, role: Option<Role>) -> Self {
+        Self { gremlin, cancel: CancelToken::default(), sessions: Vec::new(), role, first: None }
     }
 
-    /// Begins to answer a request. Requests of a session run one after the other; others run side by side.
-    pub fn take(&mut self, request: Request, asker: Asker) {
-        match Ask::of(request) {
+    /// Begins to answer a request. Requests of a session run one after the other; others run side by side. A client that has not said who
+    /// it is is asked to, and has its first request answered then.
+    pub async fn take(&mut self, request: Request, asker: Asker) {
+        match self.role {
+            None if request.op == "authentication" => self.log_in(&request, asker).await,
+            None => {
+                asker.say(&asker.reply(Status::Authenticate)).await;
+                self.first = Some((request, asker));
+            }
+            Some(role) => self.answer(role, request, asker),
+        }
+    }
+
+    async fn log_in(&mut self, request: &Request, asker: Asker) {
+        self.role = match Login::of_sasl(&request.args) {
+            Some(login) => self.gremlin.check(login).await,
+            None => None,
+        };
+        match (self.role, self.first.take()) {
+            (Some(role), Some((request, first))) => self.answer(role, request, first),
+            (Some(_), None) => asker.refuse_soon(Refused::new(Status::MalformedRequest, "nobody asked who you are")),
+            (None, _) => asker.refuse_soon(Refused::new(Status::Unauthorized, "name or password is wrong")),
+        }
+    }
+
+    fn answer(&mut self, role: Role, request: Request, asker: Asker) {
+        match Ask::of(request).and_then(|ask| ask.allowed(role)) {
             Ok(Ask::Close { session }) => {
                 self.sessions.retain(|open| open.name() != session);
                 let reply = asker.reply(Status::NoContent);
@@ -157,7 +220,8 @@ impl Conversation {
     pub async fn collect(&mut self, request: Request, form: Form) -> Option<Answer> {
         let (answers, mut answer) = mpsc::channel(1);
         let asker = Asker { id: Some(request.id), form, is_text: false, answers, place: None };
-        match Ask::of(request) {
+        let role = self.role.unwrap_or(Role::Read);
+        match Ask::of(request).and_then(|ask| ask.allowed(role)) {
             Ok(Ask::Run { session: None, run }) => self.run(run.whole(), asker),
             Ok(_) => asker.refuse_soon(Refused::new(Status::InvalidArguments, "sessions need a WebSocket")),
             Err(refused) => asker.refuse_soon(refused),

@@ -11,8 +11,9 @@ use mangrove::graph::Map;
 use uuid::Uuid;
 
 use super::Web;
-use crate::gremlin::{Answer, Conversation, Refused};
+use crate::gremlin::{Answer, Conversation, Login, Refused};
 use crate::status::Status;
+use crate::users::Role;
 use crate::wire::{Form, GraphSon, Request, Sent};
 
 const JSON: Form = Form::GraphSon(GraphSon::V3);
@@ -20,10 +21,11 @@ const JSON: Form = Form::GraphSon(GraphSon::V3);
 /// A request in the body, in the form that `Content-Type` names.
 pub async fn post(State(web): State<Arc<Web>>, headers: HeaderMap, body: Bytes) -> Response {
     let Some(accepted) = accepted(&headers) else { return unknown_form() };
+    let Some(role) = role(&web, &headers).await else { return unknown_user() };
     let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let Some(form) = content.map_or(Some(JSON), Form::of_media_type) else { return unknown_form() };
     match form.read(&body) {
-        Ok(request) => answer(&web, request, accepted).await,
+        Ok(request) => answer(&web, role, request, accepted).await,
         Err(unread) => refused(accepted, unread.id, Refused::new(Status::MalformedRequest, unread.error.render())),
     }
 }
@@ -32,6 +34,7 @@ pub async fn post(State(web): State<Arc<Web>>, headers: HeaderMap, body: Bytes) 
 /// address.
 pub async fn get(web: Arc<Web>, headers: &HeaderMap, query: String) -> Response {
     let Some(accepted) = accepted(headers) else { return unknown_form() };
+    let Some(role) = role(&web, headers).await else { return unknown_user() };
     let (mut args, mut bindings, mut aliases) = (Map::new(), Vec::new(), Vec::new());
     for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
         let value = Value::from(&*value);
@@ -55,7 +58,7 @@ pub async fn get(web: Arc<Web>, headers: &HeaderMap, query: String) -> Response 
         return refused(accepted, Some(id), Refused::new(Status::Forbidden, message));
     }
     let request = Request { id, op: "eval".into(), processor: String::new(), bytecode: None, args };
-    answer(&web, request, accepted).await
+    answer(&web, role, request, accepted).await
 }
 
 /// A value of an address is a number, or true or false, if it looks like one.
@@ -75,10 +78,10 @@ fn typed_option(key: &str, value: Value) -> Value {
     if matches!(key, "batchSize" | "evaluationTimeout") { typed(value) } else { value }
 }
 
-async fn answer(web: &Web, request: Request, form: Form) -> Response {
+async fn answer(web: &Web, role: Role, request: Request, form: Form) -> Response {
     let id = request.id;
     // If the client goes, this ends, and the conversation with it.
-    match Conversation::new(web.gremlin.clone()).collect(request, form).await {
+    match Conversation::new(web.gremlin.clone(), Some(role)).collect(request, form).await {
         Some(Answer { status, bytes, .. }) => response(status, form, bytes),
         None => refused(form, Some(id), Refused::new(Status::ServerError, "the query ended without an answer")),
     }
@@ -96,6 +99,20 @@ fn response(status: Status, form: Form, body: Vec<u8>) -> Response {
 fn accepted(headers: &HeaderMap) -> Option<Form> {
     let header = headers.get(header::ACCEPT).map(|value| value.to_str().unwrap_or_default());
     header.map_or(Some(JSON), Form::accepted)
+}
+
+/// The role of whoever sends a request.
+async fn role(web: &Web, headers: &HeaderMap) -> Option<Role> {
+    if let Some(role) = web.gremlin.role_of_all() {
+        return Some(role);
+    }
+    let header = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    web.gremlin.check(Login::of_header(header)?).await
+}
+
+fn unknown_user() -> Response {
+    let asked = [(header::WWW_AUTHENTICATE, "Basic realm=\"mangrove\", charset=\"UTF-8\"")];
+    (StatusCode::UNAUTHORIZED, asked, "name and password are wanted, and must be right\n").into_response()
 }
 
 fn unknown_form() -> Response {

@@ -4,6 +4,7 @@ mod http;
 mod listen;
 mod origin;
 mod socket;
+mod tls;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use axum::routing::get;
 
 use crate::gremlin::Gremlin;
 pub use listen::listen;
+pub use tls::{TlsError, TlsFiles};
 
 /// What the handlers of requests share.
 pub struct Web {
@@ -30,6 +32,6 @@ pub fn router(web: Arc<Web>) -> Router {
         .route("/", gremlin())
         .route("/healthz", get(|| async { "ok\n" }))
         .layer(limit)
-        .layer(axum::middleware::from_fn(origin::check))
+        .layer(axum::middleware::from_fn_with_state(web.clone(), origin::check))
         .with_state(web)
 }

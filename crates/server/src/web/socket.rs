@@ -47,7 +47,7 @@ pub async fn or_query(
 /// Takes requests and sends responses until the client goes. Binary requests get binary responses, and text gets text.
 async fn converse(web: Arc<Web>, mut socket: WebSocket) {
     let (answers, mut answered) = mpsc::channel(ANSWERS_MAX);
-    let mut conversation = Conversation::new(web.gremlin.clone());
+    let mut conversation = Conversation::new(web.gremlin.clone(), web.gremlin.role_of_all());
     // Without a place for a further request, none is read.
     let places = Arc::new(Semaphore::new(OPEN_MAX));
     let mut place = None;
@@ -64,7 +64,7 @@ async fn converse(web: Arc<Web>, mut socket: WebSocket) {
                 let frame = if is_text { Some((TEXT, &bytes[..])) } else { split_frame(&bytes) };
                 let form = frame.map_or(TEXT, |(form, _)| form);
                 let asker = Asker { id: None, form, is_text, answers: answers.clone(), place: place.take() };
-                take(&mut conversation, frame.map(|(_, request)| request), asker);
+                take(&mut conversation, frame.map(|(_, request)| request), asker).await;
             }
             Some(Answer { bytes, is_text, .. }) = answered.recv() => {
                 let message = match is_text {
@@ -79,7 +79,7 @@ async fn converse(web: Arc<Web>, mut socket: WebSocket) {
     }
 }
 
-fn take(conversation: &mut Conversation, request: Option<&[u8]>, asker: Asker) {
+async fn take(conversation: &mut Conversation, request: Option<&[u8]>, asker: Asker) {
     let Some(request) = request else {
         let message = "a binary request begins with the length of its media type and the media type, which is that of GraphBinary 1 \
                        or of GraphSON 2 or 3";
@@ -88,7 +88,7 @@ fn take(conversation: &mut Conversation, request: Option<&[u8]>, asker: Asker) {
     match asker.form.read(request) {
         Ok(request) => {
             let asker = Asker { id: Some(request.id), ..asker };
-            conversation.take(request, asker);
+            conversation.take(request, asker).await;
         }
         Err(unread) => {
             let refused = Refused::new(Status::MalformedRequest, unread.error.render());

@@ -1,0 +1,95 @@
+//! `mangrove users`: who may use a server.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use mangrove_server::users::{Role, Users as List, UsersError};
+
+use super::{Failure, output, say};
+
+/// Add, list or remove users of `mangrove serve --users FILE`
+#[derive(Args)]
+pub struct Users {
+    /// File of names, roles and hashes of passwords. It is made if it is missing
+    file: PathBuf,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Add a user, or give one another role and password. Asks for the password, or reads it from standard input
+    Add {
+        name: String,
+        /// What the user may do: read; also write; also look after the server
+        #[arg(long, value_enum)]
+        role: RoleName,
+    },
+    /// Remove a user
+    Remove { name: String },
+    /// Show names and roles
+    List,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum RoleName {
+    Read,
+    Write,
+    Admin,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::Read => Self::Read,
+            RoleName::Write => Self::Write,
+            RoleName::Admin => Self::Admin,
+        }
+    }
+}
+
+impl Users {
+    pub fn run(self) -> Result<(), Failure> {
+        match self.action {
+            Action::Add { name, role } => {
+                let mut users = if self.file.exists() { List::read(&self.file)? } else { List::default() };
+                let is_new = users.set(&name, role.into(), &password(&name)?)?;
+                users.write(&self.file)?;
+                say(&format!("{} {name}; a running server must be started again", if is_new { "added" } else { "changed" }));
+            }
+            Action::Remove { name } => {
+                let mut users = List::read(&self.file)?;
+                if !users.remove(&name) {
+                    return Err(Failure::Request(format!("{} has no user {name}", self.file.display())));
+                }
+                users.write(&self.file)?;
+                say(&format!("removed {name}; a running server must be started again"));
+            }
+            Action::List => {
+                let users = List::read(&self.file)?;
+                let lines: String = users.list().map(|(name, role)| format!("{name}\t{}\n", role.name())).collect();
+                output::print_text(&lines)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn password(name: &str) -> Result<String, Failure> {
+    let failed = |error: io::Error| Failure::Request(format!("cannot read the password: {error}"));
+    if !io::stdin().is_terminal() {
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map_err(failed)?;
+        return Ok(line.trim_end_matches(['\r', '\n']).to_owned());
+    }
+    let first = rpassword::prompt_password(format!("password of {name}: ")).map_err(failed)?;
+    let again = rpassword::prompt_password("once more: ").map_err(failed)?;
+    if first == again { Ok(first) } else { Err(Failure::Request("the two passwords differ: nothing was changed".into())) }
+}
+
+impl From<UsersError> for Failure {
+    fn from(error: UsersError) -> Self {
+        Failure::Request(error.to_string())
+    }
+}
