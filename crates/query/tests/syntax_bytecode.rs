@@ -132,3 +132,11 @@ fn hostile_nesting_is_refused_and_never_overflows_the_stack() {
     assert!(read_bytecode(&"[".repeat(1_000_000)).is_err());
     assert_eq!(read_bytecode(r#"{"step":[["V","[[[{{{\"[["]]}"#).map(|tree| print(&tree)).unwrap(), "g.V('[[[{{{\"[[')");
 }
+
+#[test]
+fn the_older_name_of_discard_is_known() {
+    let bytecode = r#"{"@type": "g:Bytecode", "@value": {"step": [["V"], ["none"]]}}"#;
+    assert_eq!(print(&read_bytecode(bytecode).unwrap()), "g.V().discard()");
+    let bytecode = r#"{"@type": "g:Bytecode", "@value": {"step": [["V"], ["none", {"@type": "g:P", "@value": {"predicate": "eq", "value": 1}}]]}}"#;
+    assert_eq!(print(&read_bytecode(bytecode).unwrap()), "g.V().none(P.eq(1))");
+}

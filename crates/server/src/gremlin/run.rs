@@ -94,11 +94,19 @@ impl Run {
         if open.is_none() && !query.writes() {
             return self.on_database(database, query, options, asker);
         }
+        let is_first = open.is_none();
         let transaction = match open {
             Some(transaction) => transaction,
             None => open.insert(begin(database, options)?),
         };
-        let rows = transaction.query(query.clone(), &self.parameters, options)?;
+        let rows = match transaction.query(query.clone(), &self.parameters, options) {
+            Ok(rows) => rows,
+            Err(error) => {
+                // A transaction without a change would only keep other writers waiting.
+                open.take_if(|_| is_first);
+                return Err(error.into());
+            }
+        };
         let results = transaction.results(&rows, options)?;
         let mut batches = Batches { run: self, asker, held: Vec::new(), sent: false };
         batches.add(results.iter().map(Cow::into_owned))?;

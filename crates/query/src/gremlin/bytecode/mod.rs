@@ -98,12 +98,14 @@ fn check_step_name(name: &str) -> Read<()> {
     if is_word(name) { Ok(()) } else { problem(format!("`{}` is not the name of a step", name.escape_debug())) }
 }
 
-/// Appends the call that an instruction stands for. `tx` becomes two calls, because its argument is a call in the text.
+/// Appends the call that an instruction stands for. `tx` becomes two calls, because its argument is a call in the text. TinkerPop 3.7
+/// calls `discard()` `none()`, and 3.8 has a `none()` that takes an argument.
 fn push_call(name: &str, args: Vec<Argument>, calls: &mut Vec<Call>) {
     match (name, &args[..]) {
         ("tx", [Argument { kind: ArgumentKind::Value(Value::String(operation)), .. }]) if is_word(operation) => {
             calls.extend([call("tx", Vec::new()), call(operation, Vec::new())]);
         }
+        ("none", []) => calls.push(call("discard", args)),
         _ => calls.push(call(name, args)),
     }
 }
