@@ -230,12 +230,38 @@ def test_a_session_of_texts_has_a_transaction(own):
         beside.submit("g.addV('airport').property(T.id, 'later')").all().result()
 
 
+def test_a_session_may_keep_each_request_by_itself(own):
+    address, _ = own
+    with client(address, session=str(uuid.uuid4())) as session, client(address) as beside:
+        managed = {"manageTransaction": True}
+        session.submit("g.addV('airport').property(T.id, 'OSL')", request_options=managed).all().result()
+        assert beside.submit("g.V('OSL').count()").all().result() == [1]
+        # Nothing waits for a transaction of the session.
+        beside.submit("g.addV('airport').property(T.id, 'ARN')").all().result()
+
+
+def test_a_session_whose_first_write_fails_keeps_nobody_waiting(own):
+    address, _ = own
+    with client(address, session=str(uuid.uuid4())) as session, client(address) as beside:
+        with pytest.raises(GremlinServerError, match="597"):
+            session.submit("g.addV('airport').none()").all().result()
+        beside.submit("g.addV('airport')", request_options={"evaluationTimeout": 5000}).all().result()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_older_drivers_get_times_that_they_read(own, form, monkeypatch):
+    address, _ = own
+    monkeypatch.setattr("gremlin_python.driver.useragent.userAgent", "NotAvailable Gremlin-Python.3.7.4 3.11 Linux.5 x86_64")
+    with client(address, form) as c:
+        found = c.submit("g.inject(datetime('2024-05-31T10:00:00+02:00'))").all().result()
+        assert found == [datetime.datetime(2024, 5, 31, 8)]
+
+
 def test_a_client_that_goes_ends_its_query_and_its_transaction(own):
     address, _ = own
     host, port = address.split(":")
     with socket.create_connection((host, int(port))) as raw:
-        opened = f"GET /gremlin HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-        raw.sendall(opened.encode())
+        raw.sendall(upgrade(address))
         assert b" 101 " in raw.recv(1000)
         for gremlin in ("g.addV('airport').property(T.id, 'half')", "g.inject(1).repeat(identity()).until(is(2))"):
             args = {"gremlin": gremlin, "session": "s"}
@@ -248,6 +274,12 @@ def test_a_client_that_goes_ends_its_query_and_its_transaction(own):
         c.submit("g.addV('airport').property(T.id, 'whole')").all().result()
         assert c.submit("g.V('half', 'whole').id()").all().result() == ["whole"]
     assert time.monotonic() - started < 10
+
+
+def upgrade(address):
+    """The request that begins a WebSocket."""
+    head = f"GET /gremlin HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    return f"{head}Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
 
 
 def frame(payload, opcode=1):
@@ -326,8 +358,7 @@ def test_what_is_no_request_is_refused_and_the_next_one_answered(air):
     good = json.dumps({"requestId": str(uuid.uuid4()), "op": "eval", "processor": "", "args": {"gremlin": "g.V().count()"}})
     bad = [b"\x21", b"", b"\x05abcde", b" application/vnd.graphbinary-v1.0\x81", os.urandom(100)]
     with socket.create_connection((host, int(port))) as raw:
-        opened = f"GET /gremlin HTTP/1.1\r\nHost: {air}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-        raw.sendall(opened.encode())
+        raw.sendall(upgrade(air))
         raw.recv(1000)
         for message in bad:
             raw.sendall(frame(message, opcode=2))
@@ -339,7 +370,7 @@ def test_what_is_no_request_is_refused_and_the_next_one_answered(air):
         assert received.count(b'"code":498') >= len(bad)
     # A frame that is too long ends its connection, and no other.
     with socket.create_connection((host, int(port))) as raw:
-        raw.sendall(opened.encode())
+        raw.sendall(upgrade(air))
         raw.recv(1000)
         raw.sendall(bytes([0x82, 0xFF]) + struct.pack(">Q", 1 << 40) + bytes(4))
         raw.settimeout(10)
@@ -434,6 +465,41 @@ def test_users_say_who_they_are(guarded, form):
             c.submit("g.V().count()").all().result()
     with client(guarded, form) as c, pytest.raises(Exception, match="requires authentication"):
         c.submit("g.V().count()").all().result()
+
+
+def test_requests_before_the_login_are_answered_after_it(guarded):
+    host, port = guarded.split(":")
+    with socket.create_connection((host, int(port))) as raw:
+        raw.settimeout(20)
+        raw.sendall(upgrade(guarded))
+        assert b" 101 " in raw.recv(1000)
+        ids = [str(uuid.uuid4()) for _ in range(40)]
+        for request_id in ids:
+            request = {"requestId": request_id, "op": "eval", "processor": "", "args": {"gremlin": "g.V().count()"}}
+            raw.sendall(frame(json.dumps(request).encode()))
+        sasl = base64.b64encode(b"\0ada\0secret of ada").decode()
+        login = {"requestId": str(uuid.uuid4()), "op": "authentication", "processor": "", "args": {"sasl": sasl}}
+        raw.sendall(frame(json.dumps(login).encode()))
+        received = b""
+        while received.count(b'"code":200') < 32:
+            received += raw.recv(65536)
+        # One question, and no more waiting requests than a client may have.
+        assert received.count(b'"code":407') == 1 and received.count(b'"code":401') == 8
+
+
+def test_a_client_has_a_bounded_number_of_sessions(air):
+    host, port = air.split(":")
+    with socket.create_connection((host, int(port))) as raw:
+        raw.settimeout(20)
+        raw.sendall(upgrade(air))
+        assert b" 101 " in raw.recv(1000)
+        for number in range(17):
+            args = {"gremlin": "g.V().count()", "session": f"s{number}"}
+            request = {"requestId": str(uuid.uuid4()), "op": "eval", "processor": "session", "args": args}
+            raw.sendall(frame(json.dumps(request).encode()))
+        received = b""
+        while received.count(b'"code":200') < 16 or b'"code":429' not in received:
+            received += raw.recv(65536)
 
 
 def basic(name, password):

@@ -78,6 +78,7 @@ fn run(op: &str, bytecode: Option<Result<Sent, mangrove_query::QueryError>>, arg
         batch: Some(batch(args)?),
         as_traversers: op == "bytecode",
         with_properties: text(args, "materializeProperties") != Some("tokens"),
+        is_managed: args.get_str("manageTransaction") == Some(&Value::Bool(true)),
     })
 }
 

@@ -21,6 +21,8 @@ pub struct Asker {
     pub id: Option<Uuid>,
     pub form: Form,
     pub is_text: bool,
+    /// Its driver is older than 3.8.
+    pub is_older: bool,
     /// It is closed when the client is gone.
     pub answers: mpsc::Sender<Answer>,
     /// One of the requests that a client may have open.
@@ -32,7 +34,7 @@ pub struct Gone;
 
 impl Asker {
     pub fn reply<'r>(&self, status: Status) -> Reply<'r> {
-        Reply::new(self.id, status)
+        Reply { is_older: self.is_older, ..Reply::new(self.id, status) }
     }
 
     fn answer(&self, reply: &Reply<'_>) -> Answer {
@@ -50,10 +52,11 @@ impl Asker {
         let _ = self.send(&refused.reply(self.id));
     }
 
-    /// Sends a response that is not the last one.
-    pub async fn say(&self, reply: &Reply<'_>) {
-        // If the client is gone, the task that reads from it knows.
-        let _ = self.answers.send(self.answer(reply)).await;
+    /// Sends a response that is not the last one, in a task of its own.
+    pub fn say_soon(&self, reply: &Reply<'_>) {
+        let (answers, answer) = (self.answers.clone(), self.answer(reply));
+        // If the client is gone, nobody wants to know.
+        tokio::spawn(async move { drop(answers.send(answer).await) });
     }
 
     /// Sends the only response, in a task of its own.

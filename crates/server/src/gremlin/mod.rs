@@ -57,6 +57,10 @@ impl Default for Limits {
 
 /// The most passwords that are checked at a time. Each check takes 19 MB.
 const CHECKS_MAX: usize = 2;
+/// The most requests of a client that wait until it has said who it is.
+const DEFERRED_MAX: usize = 32;
+/// The most open sessions of a client. Drivers open one on a connection.
+const SESSIONS_OF_CLIENT_MAX: usize = 16;
 /// How long whoever gave a wrong password waits for the answer.
 const WRONG: Duration = Duration::from_secs(1);
 
@@ -165,24 +169,29 @@ pub struct Conversation {
     sessions: Vec<Session>,
     /// `None` until the client has said who it is.
     role: Option<Role>,
-    /// The request to answer once it has.
-    first: Option<(Request, Asker)>,
+    /// The requests to answer once it has.
+    deferred: Vec<(Request, Asker)>,
 }
 
 impl Conversation {
     /// A conversation with a client of a role; `None` if it has not yet said who it is.
     pub fn new(gremlin: Arc<Gremlin>, role: Option<Role>) -> Self {
-        Self { gremlin, cancel: CancelToken::default(), sessions: Vec::new(), role, first: None }
+        Self { gremlin, cancel: CancelToken::default(), sessions: Vec::new(), role, deferred: Vec::new() }
     }
 
     /// Begins to answer a request. Requests of a session run one after the other; others run side by side. A client that has not said who
-    /// it is is asked to, and has its first request answered then.
+    /// it is is asked to, and has the requests that it sent before answered then.
     pub async fn take(&mut self, request: Request, asker: Asker) {
         match self.role {
             None if request.op == "authentication" => self.log_in(&request, asker).await,
+            None if self.deferred.len() == DEFERRED_MAX => {
+                asker.refuse_soon(Refused::new(Status::Unauthorized, "say first who you are"));
+            }
             None => {
-                asker.say(&asker.reply(Status::Authenticate)).await;
-                self.first = Some((request, asker));
+                if self.deferred.is_empty() {
+                    asker.say_soon(&asker.reply(Status::Authenticate));
+                }
+                self.deferred.push((request, asker));
             }
             Some(role) => self.answer(role, request, asker),
         }
@@ -193,10 +202,21 @@ impl Conversation {
             Some(login) => self.gremlin.check(login).await,
             None => None,
         };
-        match (self.role, self.first.take()) {
-            (Some(role), Some((request, first))) => self.answer(role, request, first),
-            (Some(_), None) => asker.refuse_soon(Refused::new(Status::MalformedRequest, "nobody asked who you are")),
-            (None, _) => asker.refuse_soon(Refused::new(Status::Unauthorized, "name or password is wrong")),
+        let wrong = || Refused::new(Status::Unauthorized, "name or password is wrong");
+        match (self.role, self.deferred.is_empty()) {
+            (Some(_), true) => {
+                let reply = asker.reply(Status::NoContent);
+                asker.send_soon(&reply);
+            }
+            (None, true) => asker.refuse_soon(wrong()),
+            // The responses are those to the requests that came before.
+            (_, false) => drop(asker),
+        }
+        for (request, asker) in std::mem::take(&mut self.deferred) {
+            match self.role {
+                Some(role) => self.answer(role, request, asker),
+                None => asker.refuse_soon(wrong()),
+            }
         }
     }
 
@@ -219,7 +239,7 @@ impl Conversation {
     /// Answers a request with one response that has all results.
     pub async fn collect(&mut self, request: Request, form: Form) -> Option<Answer> {
         let (answers, mut answer) = mpsc::channel(1);
-        let asker = Asker { id: Some(request.id), form, is_text: false, answers, place: None };
+        let asker = Asker { id: Some(request.id), form, is_text: false, is_older: false, answers, place: None };
         let role = self.role.unwrap_or(Role::Read);
         match Ask::of(request).and_then(|ask| ask.allowed(role)) {
             Ok(Ask::Run { session: None, run }) => self.run(run.whole(), asker),
@@ -248,6 +268,9 @@ impl Conversation {
     fn session(&mut self, name: &str) -> Result<&Session, Refused> {
         if let Some(at) = self.sessions.iter().position(|session| session.name() == name) {
             return Ok(&self.sessions[at]);
+        }
+        if self.sessions.len() == SESSIONS_OF_CLIENT_MAX {
+            return Err(Refused::new(Status::TooManyRequests, "a connection has too many open sessions: close some"));
         }
         self.sessions.push(Session::begin(&self.gremlin, name, self.cancel.clone())?);
         Ok(&self.sessions[self.sessions.len() - 1])

@@ -23,6 +23,8 @@ pub struct Run {
     pub batch: Option<usize>,
     pub as_traversers: bool,
     pub with_properties: bool,
+    /// Each request of the session is a transaction of its own.
+    pub is_managed: bool,
 }
 
 impl Run {

@@ -82,7 +82,10 @@ fn work(gremlin: &Gremlin, jobs: &Receiver<Job>, cancel: &CancelToken) {
         match jobs.recv_timeout(idle) {
             Ok(Job { run, asker }) => match std::mem::take(&mut expired) {
                 true => asker.refuse(too_long(gremlin.limits.idle_transaction)),
-                false => run.answer(gremlin, Some(&mut open), cancel.clone(), &asker),
+                false => {
+                    let transaction = (open.is_some() || !run.is_managed).then_some(&mut open);
+                    run.answer(gremlin, transaction, cancel.clone(), &asker);
+                }
             },
             // Others wait to write.
             Err(RecvTimeoutError::Timeout) => expired |= open.take().is_some(),

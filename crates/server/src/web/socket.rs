@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{RawQuery, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::{Web, http};
 use crate::gremlin::{Answer, Asker, Conversation, Refused};
 use crate::status::Status;
-use crate::wire::{Form, GraphSon, split_frame};
+use crate::wire::{self, Form, GraphSon, split_frame};
 
 /// Responses that wait for a client to take them. Then the query waits.
 const ANSWERS_MAX: usize = 4;
@@ -36,16 +36,18 @@ pub async fn or_query(
 ) -> Response {
     let Ok(upgrade) = upgrade else { return http::get(web, &headers, query.unwrap_or_default()).await };
     let bytes_max = web.request_bytes_max;
+    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+    let is_older = agent.is_some_and(wire::is_older);
     upgrade
         .read_buffer_size(BUFFER_BYTES)
         .write_buffer_size(BUFFER_BYTES)
         .max_message_size(bytes_max)
         .max_frame_size(bytes_max)
-        .on_upgrade(move |socket| converse(web, socket))
+        .on_upgrade(move |socket| converse(web, is_older, socket))
 }
 
 /// Takes requests and sends responses until the client goes. Binary requests get binary responses, and text gets text.
-async fn converse(web: Arc<Web>, mut socket: WebSocket) {
+async fn converse(web: Arc<Web>, is_older: bool, mut socket: WebSocket) {
     let (answers, mut answered) = mpsc::channel(ANSWERS_MAX);
     let mut conversation = Conversation::new(web.gremlin.clone(), web.gremlin.role_of_all());
     // Without a place for a further request, none is read.
@@ -63,7 +65,7 @@ async fn converse(web: Arc<Web>, mut socket: WebSocket) {
                 };
                 let frame = if is_text { Some((TEXT, &bytes[..])) } else { split_frame(&bytes) };
                 let form = frame.map_or(TEXT, |(form, _)| form);
-                let asker = Asker { id: None, form, is_text, answers: answers.clone(), place: place.take() };
+                let asker = Asker { id: None, form, is_text, is_older, answers: answers.clone(), place: place.take() };
                 take(&mut conversation, frame.map(|(_, request)| request), asker).await;
             }
             Some(Answer { bytes, is_text, .. }) = answered.recv() => {

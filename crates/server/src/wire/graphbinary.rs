@@ -27,7 +27,7 @@ const IS_NULL: u8 = 0x01;
 
 /// Appends a response.
 pub fn write_reply(out: &mut Vec<u8>, reply: &Reply<'_>) {
-    let mut out = Writer { out, with_properties: reply.with_properties };
+    let mut out = Writer { out, with_properties: reply.with_properties, is_older: reply.is_older };
     out.byte(VERSION);
     match reply.id {
         Some(id) => {
@@ -65,6 +65,7 @@ struct Writer<'o> {
     out: &'o mut Vec<u8>,
     /// Elements come with their properties.
     with_properties: bool,
+    is_older: bool,
 }
 
 impl Writer<'_> {
@@ -320,6 +321,9 @@ impl Writer<'_> {
     }
 
     fn date_time(&mut self, time: &DateTime) {
+        if self.is_older {
+            return self.fixed(0x04, &time.millis().to_be_bytes());
+        }
         let offset = Offset::from_seconds(time.offset_seconds).unwrap_or(Offset::UTC);
         let Some(local) = time.timestamp().map(|timestamp| offset.to_datetime(timestamp)) else { return self.null() };
         self.kind(0x88);
@@ -360,7 +364,7 @@ mod tests {
     fn there_and_back(value: &Value) -> Value {
         let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&[0; 16]);
-        let mut out = Writer { out: &mut bytes, with_properties: true };
+        let mut out = Writer { out: &mut bytes, with_properties: true, is_older: false };
         out.text("eval");
         out.text("");
         out.count(1);

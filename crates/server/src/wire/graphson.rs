@@ -23,7 +23,7 @@ pub enum GraphSon {
 
 /// Appends a response.
 pub fn write_reply(out: &mut String, version: GraphSon, reply: &Reply<'_>) {
-    let mut out = Writer { out, version, with_properties: reply.with_properties };
+    let mut out = Writer { out, version, with_properties: reply.with_properties, is_older: reply.is_older };
     out.raw("{\"requestId\":");
     match reply.id {
         Some(id) => out.string(&id.to_string()),
@@ -62,6 +62,7 @@ struct Writer<'o> {
     version: GraphSon,
     /// Elements come with their properties.
     with_properties: bool,
+    is_older: bool,
 }
 
 impl Writer<'_> {
@@ -292,7 +293,8 @@ impl Writer<'_> {
                 self.typed_text("gx:ByteBuffer", &text);
             }
             Value::Uuid(uuid) => self.typed_text("g:UUID", &uuid.to_string()),
-            Value::Date(date) => self.typed_text("gx:OffsetDateTime", &date.midnight().to_string()),
+            Value::Date(date) => self.value(&Value::DateTime(date.midnight())),
+            Value::DateTime(time) if self.is_older => self.number("g:Date", &time.millis()),
             Value::DateTime(time) => self.typed_text("gx:OffsetDateTime", &time.to_string()),
             Value::Duration(duration) => self.typed_text("gx:Duration", &duration.to_string()),
             Value::Vector(floats) => self.list(floats, |out, float| out.float("g:Float", f64::from(*float), float)),

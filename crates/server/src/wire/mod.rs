@@ -89,6 +89,13 @@ pub fn split_frame(message: &[u8]) -> Option<(Form, &[u8])> {
     Some((Form::of_media_type(str::from_utf8(media_type).ok()?)?, request))
 }
 
+/// Whether a driver is older than 3.8, by its `User-Agent`: `NotAvailable Gremlin-Python.3.7.4 3.11 Linux …`.
+pub fn is_older(user_agent: &str) -> bool {
+    let version = user_agent.split(' ').find_map(|word| word.strip_prefix("Gremlin-")?.split_once('.'));
+    let mut parts = version.map_or("", |(_, version)| version).split('.').map(|part| part.parse::<u32>());
+    matches!((parts.next(), parts.next()), (Some(Ok(3)), Some(Ok(..8))))
+}
+
 /// A response, or a part of one.
 pub struct Reply<'r> {
     pub id: Option<Uuid>,
@@ -100,12 +107,14 @@ pub struct Reply<'r> {
     pub as_traversers: bool,
     /// Elements come with their properties.
     pub with_properties: bool,
+    /// The driver is older than 3.8, and reads times as milliseconds only.
+    pub is_older: bool,
 }
 
 impl<'r> Reply<'r> {
     pub fn new(id: Option<Uuid>, status: Status) -> Self {
         let (message, attributes) = (Cow::Borrowed(""), Vec::new());
-        Self { id, status, message, attributes, results: None, as_traversers: false, with_properties: true }
+        Self { id, status, message, attributes, results: None, as_traversers: false, with_properties: true, is_older: false }
     }
 
     pub fn message(self, message: impl Into<Cow<'r, str>>) -> Self {
@@ -127,6 +136,21 @@ fn property_id(vertex: &Value, key: &str, ordinal: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn older_drivers_say_so() {
+        assert!(is_older("NotAvailable Gremlin-Python.3.7.4 3.11.7 Linux.5.10 x86_64"));
+        assert!(is_older("app Gremlin-Java.3.6.0 17 Linux"));
+        for newer in [
+            "NotAvailable Gremlin-Go.3.8.0 go1.26 linux",
+            "NotAvailable Gremlin-Java.4.0.0-beta 17",
+            "curl/8.0",
+            "",
+            "Gremlin-",
+        ] {
+            assert!(!is_older(newer), "{newer}");
+        }
+    }
 
     #[test]
     fn forms_have_media_types() {
