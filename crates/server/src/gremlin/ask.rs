@@ -120,7 +120,7 @@ fn parameters(args: &Map) -> Result<Parameters, Refused> {
 /// The longest time that the request allows, in milliseconds; 0 for no limit of its own.
 fn timeout(args: &Map) -> Result<Option<Duration>, Refused> {
     let asked = args.get_str("evaluationTimeout").or_else(|| args.get_str("scriptEvaluationTimeout"));
-    match asked.map(Value::as_i64) {
+    match asked.filter(|asked| !matches!(asked, Value::Null)).map(Value::as_i64) {
         None => Ok(None),
         Some(Some(millis)) => {
             let millis = u64::try_from(millis).map_err(|_| wrong("`evaluationTimeout` is not negative"))?;
@@ -131,7 +131,7 @@ fn timeout(args: &Map) -> Result<Option<Duration>, Refused> {
 }
 
 fn batch(args: &Map) -> Result<usize, Refused> {
-    match args.get_str("batchSize").map(Value::as_i64) {
+    match args.get_str("batchSize").filter(|size| !matches!(size, Value::Null)).map(Value::as_i64) {
         None => Ok(BATCH),
         Some(Some(size)) if size > 0 => Ok(usize::try_from(size).unwrap_or(BATCH_MAX).min(BATCH_MAX)),
         Some(_) => Err(wrong("`batchSize` is a number of results, at least 1")),

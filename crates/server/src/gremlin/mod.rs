@@ -86,14 +86,10 @@ impl Gremlin {
         Self { databases, limits, gatekeeper, checking, reading, writing, waiting, sessions }
     }
 
-    /// The database whose traversal source has a name.
-    fn database(&self, source: Option<&str>) -> Option<&Database> {
-        let mut databases = self.databases.iter();
-        match source {
-            None => databases.next(),
-            Some(source) => databases.find(|(name, _)| name == source),
-        }
-        .map(|(_, database)| database)
+    /// The database whose traversal source has a name, and that name. `g` stands for the first, unless another has that name.
+    fn database(&self, source: Option<&str>) -> Option<&(String, Database)> {
+        let named = self.databases.iter().find(|(name, _)| Some(name.as_str()) == source);
+        named.or_else(|| self.databases.first().filter(|_| source.is_none_or(|source| source == "g")))
     }
 
     fn sources(&self) -> String {
@@ -139,17 +135,17 @@ impl Gremlin {
     }
 
     /// Waits for room to run a query. Refuses too many, and those whose client is gone.
-    async fn admit(&self, run: &Run, cancel: &CancelToken) -> Result<OwnedSemaphorePermit, Refused> {
+    async fn admit(&self, run: &Run, asker: &Asker) -> Result<OwnedSemaphorePermit, Refused> {
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.limits.waiting_max {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(Refused::new(Status::TooManyRequests, "the server has too many queries to run: try again later"));
         }
-        let permit = self.room(run).clone().acquire_owned().await;
+        let permit = tokio::select! {
+            permit = self.room(run).clone().acquire_owned() => permit.ok(),
+            () = asker.answers.closed() => None,
+        };
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        match permit {
-            Ok(permit) if !cancel.is_cancelled() => Ok(permit),
-            _ => Err(Refused::new(Status::Temporary, "the server is about to stop, or the client is gone")),
-        }
+        permit.ok_or_else(|| Refused::new(Status::Temporary, "the server is about to stop, or the client is gone"))
     }
 }
 
@@ -257,7 +253,7 @@ impl Conversation {
             return begin(gremlin, run, cancel, asker, permit);
         }
         tokio::spawn(async move {
-            match gremlin.admit(&run, &cancel).await {
+            match gremlin.admit(&run, &asker).await {
                 Err(refused) => asker.refuse_soon(refused),
                 Ok(permit) => begin(gremlin, run, cancel, asker, permit),
             }

@@ -38,14 +38,8 @@ impl Run {
     }
 
     /// Runs it, in the transaction of a session if there is one, and sends all responses.
-    pub fn answer(
-        &self,
-        gremlin: &Gremlin,
-        transaction: Option<&mut Option<Transaction>>,
-        cancel: CancelToken,
-        asker: &Asker,
-    ) {
-        let Some(database) = gremlin.database(self.source.as_deref()) else {
+    pub fn answer(&self, gremlin: &Gremlin, held: Option<&mut Option<Held>>, cancel: CancelToken, asker: &Asker) {
+        let Some((source, database)) = gremlin.database(self.source.as_deref()) else {
             let source = self.source.as_deref().unwrap_or_default();
             let message = format!("there is no traversal source named {source:?}: this server has {}", gremlin.sources());
             return asker.refuse(Refused::new(Status::InvalidArguments, message));
@@ -56,10 +50,10 @@ impl Run {
         };
         let memory_bytes_max = gremlin.limits.memory_bytes_max;
         let options = QueryOptions { timeout, cancel, memory_bytes_max, ..QueryOptions::default() };
-        let outcome = match (&self.sent, transaction) {
+        let outcome = match (&self.sent, held) {
             (Sent::Query(query), None) => self.on_database(database, query, &options, asker),
-            (Sent::Query(query), Some(open)) => self.in_session(database, open, query, &options, asker),
-            (end, Some(open)) => self.end(open.take(), end, asker),
+            (Sent::Query(query), Some(held)) => self.in_session((source, database), held, query, &options, asker),
+            (end, Some(held)) => self.end(held.take(), end, asker),
             (_, None) => {
                 Err(Refused::new(Status::InvalidArguments, "only a session has a transaction that can be ended").into())
             }
@@ -87,25 +81,32 @@ impl Run {
     /// A session's transaction begins with its first query that writes. Queries before it read the graph as it is.
     fn in_session(
         &self,
-        database: &Database,
-        open: &mut Option<Transaction>,
+        (source, database): (&str, &Database),
+        held: &mut Option<Held>,
         query: &Query,
         options: &QueryOptions,
         asker: &Asker,
     ) -> Result<(), Stopped> {
-        if open.is_none() && !query.writes() {
+        if held.is_none() && !query.writes() {
             return self.on_database(database, query, options, asker);
         }
-        let is_first = open.is_none();
-        let transaction = match open {
-            Some(transaction) => transaction,
-            None => open.insert(begin(database, options)?),
+        let is_first = held.is_none();
+        let held = match held {
+            Some(held) => held,
+            None => held.insert(Held { source: source.to_owned(), transaction: Ok(begin(database, options)?) }),
         };
+        if held.source != source {
+            let message = format!("the session has a transaction in {}: commit it or roll it back first", held.source);
+            return Err(Refused::new(Status::InvalidArguments, message).into());
+        }
+        let transaction = held.transaction.as_mut().map_err(|why| Refused::new(Status::ServerError, why.clone()))?;
         let rows = match transaction.query(query.clone(), &self.parameters, options) {
             Ok(rows) => rows,
             Err(error) => {
                 // A transaction without a change would only keep other writers waiting.
-                open.take_if(|_| is_first);
+                if is_first {
+                    held.transaction = Err(FAILED.into());
+                }
                 return Err(error.into());
             }
         };
@@ -115,15 +116,29 @@ impl Run {
         batches.end(&rows.warnings)
     }
 
-    fn end(&self, transaction: Option<Transaction>, end: &Sent, asker: &Asker) -> Result<(), Stopped> {
-        if let (Some(transaction), Sent::Commit) = (transaction, end) {
-            let failed = |error: mangrove::StoreError| Refused::new(Status::ServerError, error.to_string());
-            transaction.commit().map_err(failed)?;
+    fn end(&self, held: Option<Held>, end: &Sent, asker: &Asker) -> Result<(), Stopped> {
+        match (held.map(|held| held.transaction), end) {
+            (Some(Ok(transaction)), Sent::Commit) => {
+                let failed = |error: mangrove::StoreError| Refused::new(Status::ServerError, error.to_string());
+                transaction.commit().map_err(failed)?;
+            }
+            (Some(Err(why)), Sent::Commit) => return Err(Refused::new(Status::ServerError, why).into()),
+            _ => {}
         }
         asker.send(&asker.reply(Status::NoContent))?;
         Ok(())
     }
 }
+
+/// The transaction of a session.
+pub struct Held {
+    /// The traversal source of its database.
+    source: String,
+    /// Why it was rolled back, if it was. Then only its end can follow.
+    pub transaction: Result<Transaction, String>,
+}
+
+const FAILED: &str = "the first write of the transaction failed, so there is none: roll it back, and begin again";
 
 fn begin(database: &Database, options: &QueryOptions) -> Result<Transaction, Stopped> {
     let waiting = database.clone().interruptible(options.cancel.clone());
@@ -177,7 +192,8 @@ impl Batches<'_> {
     }
 
     fn end(mut self, warnings: &[String]) -> Result<(), Stopped> {
-        let is_empty = self.held.is_empty() && !self.sent;
+        // HTTP has one response, which holds a list in any case.
+        let is_empty = self.held.is_empty() && !self.sent && self.run.batch.is_some();
         Ok(self.send(if is_empty { Status::NoContent } else { Status::Success }, warnings)?)
     }
 

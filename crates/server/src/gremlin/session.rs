@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
-use mangrove::{CancelToken, Transaction};
+use mangrove::CancelToken;
 
 use super::Gremlin;
 use super::asker::Asker;
 use super::refused::Refused;
-use super::run::Run;
+use super::run::{Held, Run};
 use crate::status::Status;
 
 /// The most requests that wait in a session.
@@ -75,26 +75,29 @@ impl Drop for Place {
 }
 
 fn work(gremlin: &Gremlin, jobs: &Receiver<Job>, cancel: &CancelToken) {
-    let mut open: Option<Transaction> = None;
-    let mut expired = false;
+    let mut held: Option<Held> = None;
     loop {
-        let idle = if open.is_some() { gremlin.limits.idle_transaction } else { Duration::from_secs(3600) };
+        let idle = if matches!(&held, Some(Held { transaction: Ok(_), .. })) {
+            gremlin.limits.idle_transaction
+        } else {
+            Duration::from_secs(3600)
+        };
         match jobs.recv_timeout(idle) {
-            Ok(Job { run, asker }) => match std::mem::take(&mut expired) {
-                true => asker.refuse(too_long(gremlin.limits.idle_transaction)),
-                false => {
-                    let transaction = (open.is_some() || !run.is_managed).then_some(&mut open);
-                    run.answer(gremlin, transaction, cancel.clone(), &asker);
-                }
-            },
+            Ok(Job { run, asker }) => {
+                let transaction = (held.is_some() || !run.is_managed).then_some(&mut held);
+                run.answer(gremlin, transaction, cancel.clone(), &asker);
+            }
             // Others wait to write.
-            Err(RecvTimeoutError::Timeout) => expired |= open.take().is_some(),
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(held) = &mut held {
+                    held.transaction = Err(too_long(gremlin.limits.idle_transaction));
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }
 
-fn too_long(idle: Duration) -> Refused {
-    let message = format!("the transaction had no request for {idle:?}, so it was rolled back: begin again");
-    Refused::new(Status::ServerError, message)
+fn too_long(idle: Duration) -> String {
+    format!("the transaction had no request for {idle:?}, so it was rolled back: roll it back, too, and begin again")
 }

@@ -23,7 +23,8 @@ pub async fn post(State(web): State<Arc<Web>>, headers: HeaderMap, body: Bytes) 
     let Some(accepted) = accepted(&headers) else { return unknown_form() };
     let Some(role) = role(&web, &headers).await else { return unknown_user() };
     let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let Some(form) = content.map_or(Some(JSON), Form::of_media_type) else { return unknown_form() };
+    // As Gremlin Server does, so that `curl -d` needs no header.
+    let form = content.and_then(Form::of_media_type).unwrap_or(JSON);
     match form.read(&body) {
         Ok(request) => answer(&web, role, request, accepted).await,
         Err(unread) => refused(accepted, unread.id, Refused::new(Status::MalformedRequest, unread.error.render())),

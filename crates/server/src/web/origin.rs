@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -26,14 +26,16 @@ pub async fn check(State(web): State<Arc<Web>>, request: Request, next: Next) ->
 }
 
 fn is_trusted(headers: &HeaderMap, any_name: bool) -> bool {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let host = text(header::HOST);
     let is_local = host.is_none_or(|host| is_this_machine(host_name(host)));
     let is_same = text(header::ORIGIN).is_none_or(|origin| {
         let site = origin.split_once("://").map(|(_, site)| site);
         site.is_some() && site == host
     });
-    (any_name || is_local) && is_same
+    // Browsers send no origin with an address that a page only shows.
+    let is_ours = text(HeaderName::from_static("sec-fetch-site")).is_none_or(|site| matches!(site, "same-origin" | "none"));
+    (any_name || is_local) && is_same && is_ours
 }
 
 /// The host without its port.
@@ -74,6 +76,9 @@ mod tests {
         // A name of others that leads here.
         assert!(!trusted(&[(HOST, "evil.example:8182"), (ORIGIN, "http://evil.example:8182")]));
         assert!(!trusted(&[(HOST, "127.0.0.1.evil.example")]));
+        let site = HeaderName::from_static("sec-fetch-site");
+        assert!(trusted(&[(HOST, "localhost"), (site.clone(), "none")]));
+        assert!(!trusted(&[(HOST, "localhost"), (site, "cross-site")]));
         assert!(trusted_as(&[(HOST, "graph.example"), (ORIGIN, "https://graph.example")], true));
         assert!(!trusted_as(&[(HOST, "graph.example"), (ORIGIN, "https://evil.example")], true));
     }

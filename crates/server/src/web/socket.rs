@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
@@ -18,8 +18,8 @@ use crate::wire::{self, Form, GraphSon, split_frame};
 
 /// Responses that wait for a client to take them. Then the query waits.
 const ANSWERS_MAX: usize = 4;
-/// The most requests of a client that are not answered yet. Then the client waits.
-const OPEN_MAX: usize = 64;
+/// The most requests of a client that are not answered yet. A client that sends more loses its connection.
+const OPEN_MAX: usize = 256;
 /// The form of requests that come as text.
 const TEXT: Form = Form::GraphSon(GraphSon::V3);
 /// A client that takes nothing for so long is gone.
@@ -50,22 +50,23 @@ pub async fn or_query(
 async fn converse(web: Arc<Web>, is_older: bool, mut socket: WebSocket) {
     let (answers, mut answered) = mpsc::channel(ANSWERS_MAX);
     let mut conversation = Conversation::new(web.gremlin.clone(), web.gremlin.role_of_all());
-    // Without a place for a further request, none is read.
     let places = Arc::new(Semaphore::new(OPEN_MAX));
-    let mut place = None;
     loop {
         tokio::select! {
-            taken = places.clone().acquire_owned(), if place.is_none() => place = taken.ok(),
-            message = socket.recv(), if place.is_some() => {
+            message = socket.recv() => {
                 let (bytes, is_text) = match message {
                     Some(Ok(Message::Binary(frame))) => (frame, false),
                     Some(Ok(Message::Text(request))) => (request.into(), true),
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
                     Some(Ok(Message::Close(_)) | Err(_)) | None => return,
                 };
+                let place = match places.clone().try_acquire_owned() {
+                    Ok(place) => place,
+                    Err(_) => return too_many(socket).await,
+                };
                 let frame = if is_text { Some((TEXT, &bytes[..])) } else { split_frame(&bytes) };
                 let form = frame.map_or(TEXT, |(form, _)| form);
-                let asker = Asker { id: None, form, is_text, is_older, answers: answers.clone(), place: place.take() };
+                let asker = Asker { id: None, form, is_text, is_older, answers: answers.clone(), place: Some(place) };
                 take(&mut conversation, frame.map(|(_, request)| request), asker).await;
             }
             Some(Answer { bytes, is_text, .. }) = answered.recv() => {
@@ -79,6 +80,14 @@ async fn converse(web: Arc<Web>, is_older: bool, mut socket: WebSocket) {
             }
         }
     }
+}
+
+/// Ends the connection of a client that asks for more and more without taking what it asked for.
+async fn too_many(mut socket: WebSocket) {
+    let reason = "too many requests are not answered yet: wait for some, or use another connection";
+    let close = CloseFrame { code: close_code::POLICY, reason: reason.into() };
+    // The connection ends in any case.
+    let _ = timeout(SLOW, socket.send(Message::Close(Some(close)))).await;
 }
 
 async fn take(conversation: &mut Conversation, request: Option<&[u8]>, asker: Asker) {
