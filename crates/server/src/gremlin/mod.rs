@@ -121,13 +121,14 @@ impl Gremlin {
     /// Waits until no query runs, and lets no other begin. Sessions go on.
     pub async fn drain(&self) {
         let all = u32::try_from(self.limits.running_max).unwrap_or(u32::MAX);
-        for room in [&self.writing, &self.reading] {
+        let empty = async |room: &Semaphore| {
             // It waits in line before all queries that come later.
             if let Ok(permits) = room.acquire_many(all).await {
                 permits.forget();
             }
             room.close();
-        }
+        };
+        tokio::join!(empty(&self.writing), empty(&self.reading));
     }
 
     fn room(&self, run: &Run) -> &Arc<Semaphore> {

@@ -77,12 +77,12 @@ impl Drop for Place {
 fn work(gremlin: &Gremlin, jobs: &Receiver<Job>, cancel: &CancelToken) {
     let mut held: Option<Held> = None;
     loop {
-        let idle = if matches!(&held, Some(Held { transaction: Ok(_), .. })) {
-            gremlin.limits.idle_transaction
-        } else {
-            Duration::from_secs(3600)
+        let job = match &held {
+            Some(Held { transaction: Ok(_), .. }) => jobs.recv_timeout(gremlin.limits.idle_transaction),
+            // Nobody waits for this session.
+            _ => jobs.recv().map_err(RecvTimeoutError::from),
         };
-        match jobs.recv_timeout(idle) {
+        match job {
             Ok(Job { run, asker }) => {
                 let transaction = (held.is_some() || !run.is_managed).then_some(&mut held);
                 run.answer(gremlin, transaction, cancel.clone(), &asker);
