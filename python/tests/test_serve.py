@@ -1,12 +1,12 @@
 """`mangrove serve`, as drivers see it."""
 
 import base64
+import contextlib
 import datetime
 import decimal
 import http.client
 import ipaddress
 import json
-import os
 import re
 import signal
 import socket
@@ -15,7 +15,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -139,7 +138,8 @@ BINARY = [long(1 << 40), bigint(1 << 80), float("inf"), uuid.UUID(int=5), dateti
 @pytest.mark.parametrize("form, value", [(form, value) for form in FORMS for value in VALUES] + [("graphbinary", value) for value in BINARY])
 def test_values_go_there_and_back(air, form, value):
     with client(air, form) as c:
-        assert c.submit("g.inject(x)", {"x": value}).all().result() == [value]
+        (back,) = c.submit("g.inject(x)", {"x": value}).all().result()
+        assert back == value and isinstance(back, bool) == isinstance(value, bool)
 
 
 def test_values_of_the_database_have_the_types_of_the_driver(own):
@@ -181,9 +181,8 @@ def test_errors_have_the_codes_that_drivers_know(air, form):
 def test_a_query_has_limited_time(own):
     address, _ = own
     endless = "g.inject(1).repeat(identity()).until(is(2)).count()"
-    started = time.monotonic()
     code, message = status(address, endless, request_options={"evaluationTimeout": 200})
-    assert code == 598 and "200ms" in message and time.monotonic() - started < 10
+    assert code == 598 and "200ms" in message
 
 
 def test_writes_are_kept(own):
@@ -264,32 +263,38 @@ def test_older_drivers_get_times_that_they_read(own, form, monkeypatch):
 
 def test_a_client_that_goes_ends_its_query_and_its_transaction(own):
     address, _ = own
-    host, port = address.split(":")
-    with socket.create_connection((host, int(port))) as raw:
-        raw.sendall(upgrade(address))
-        assert b" 101 " in raw.recv(1000)
-        for gremlin in ("g.addV('airport').property(T.id, 'half')", "g.inject(1).repeat(identity()).until(is(2))"):
-            args = {"gremlin": gremlin, "session": "s"}
-            request = {"requestId": str(uuid.uuid4()), "op": "eval", "processor": "session", "args": args}
-            raw.sendall(frame(json.dumps(request).encode()))
-        time.sleep(0.5)
-    # The next writer need not wait for the end of the time of the query.
-    started = time.monotonic()
+    with bare_socket(address) as raw:
+        ask(raw, "g.addV('airport').property(T.id, 'half')", session="s")
+        receive(raw, {200: 1})
+        ask(raw, "g.inject(1).repeat(identity()).until(is(2))", session="s")
+    # The next writer need not wait for the end of the time of the query, which is 20 s.
     with client(address) as c:
-        c.submit("g.addV('airport').property(T.id, 'whole')").all().result()
+        soon = {"evaluationTimeout": 5000}
+        c.submit("g.addV('airport').property(T.id, 'whole')", request_options=soon).all().result()
         assert c.submit("g.V('half', 'whole').id()").all().result() == ["whole"]
-    assert time.monotonic() - started < 10
 
 
-def upgrade(address):
-    """The request that begins a WebSocket."""
-    head = f"GET /gremlin HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    return f"{head}Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
+@contextmanager
+def bare_socket(address):
+    """A WebSocket without a driver."""
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as raw:
+        head = f"GET /gremlin HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        raw.sendall(f"{head}Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode())
+        assert b" 101 " in raw.recv(1000)
+        yield raw
+
+
+def ask(raw, gremlin, **options):
+    """Sends a query as text; with a `session`, in that session."""
+    processor = "session" if "session" in options else ""
+    args = {"gremlin": gremlin, **options}
+    request = {"requestId": str(uuid.uuid4()), "op": "eval", "processor": processor, "args": args}
+    raw.sendall(frame(json.dumps(request).encode()))
 
 
 def receive(raw, codes):
     """Reads until there are so many responses of each code, in whatever order."""
-    raw.settimeout(30)
     received = b""
     while any(received.count(b'"code":%d' % code) < count for code, count in codes.items()):
         chunk = raw.recv(65536)
@@ -388,23 +393,17 @@ def test_a_server_may_refuse_writes(tmp_path):
 
 
 def test_what_is_no_request_is_refused_and_the_next_one_answered(air):
-    host, port = air.split(":")
-    good = json.dumps({"requestId": str(uuid.uuid4()), "op": "eval", "processor": "", "args": {"gremlin": "g.V().count()"}})
     bad = [b"\x21", b"", b"\x05abcde", b" application/vnd.graphbinary-v1.0\x81", bytes(range(200, 100, -1))]
-    with socket.create_connection((host, int(port))) as raw:
-        raw.sendall(upgrade(air))
-        raw.recv(1000)
+    with bare_socket(air) as raw:
         for message in bad:
             raw.sendall(frame(message, opcode=2))
         raw.sendall(frame(b"{]"))
-        raw.sendall(frame(good.encode()))
+        ask(raw, "g.V().count()")
+        # The one in GraphBinary has its answer in GraphBinary.
         receive(raw, {498: len(bad), 200: 1})
     # A frame that is too long ends its connection, and no other.
-    with socket.create_connection((host, int(port))) as raw:
-        raw.sendall(upgrade(air))
-        raw.recv(1000)
+    with bare_socket(air) as raw:
         raw.sendall(bytes([0x82, 0xFF]) + struct.pack(">Q", 1 << 40) + bytes(4))
-        raw.settimeout(10)
         while raw.recv(1000):
             pass
     with client(air) as c:
@@ -447,17 +446,27 @@ def test_a_killed_server_has_kept_what_it_acknowledged(tmp_path):
     airports(path).close()
     for round_number in range(3):
         with serving(path) as (process, address):
-            acknowledged = 0
-            with client(address) as c:
-                for at in range(40):
-                    c.submit("g.addV('kept').property('n', n)", {"n": 1000 * round_number + at}).all().result()
-                    acknowledged += 1
-                process.kill()
-                process.wait()
+            acknowledged = write_until_killed(process, address, round_number)
         with mg.open(path, read_only=True) as db:
-            found = db.query(f"g.V().hasLabel('kept').has('n', between({1000 * round_number}, {1000 * round_number + 1000})).count()").one()
-            assert found == acknowledged
+            found = db.query(f"g.V().has('kept', 'round', {round_number}).count()").one()
+            # The last write may be kept though its answer was lost.
+            assert acknowledged <= found <= acknowledged + 1 and acknowledged >= 20
             assert db.check() == []
+
+
+def write_until_killed(process, address, round_number):
+    """Kills the server while it writes, after 20 writes or a little later. Returns how many were acknowledged."""
+    acknowledged = 0
+    with bare_socket(address) as raw, contextlib.suppress(ConnectionError):
+        while True:
+            if acknowledged == 20:
+                threading.Timer(0.05, process.kill).start()
+            ask(raw, f"g.addV('kept').property('round', {round_number})")
+            if not raw.recv(65536):
+                break
+            acknowledged += 1
+    process.wait()
+    return acknowledged
 
 
 def users(file, *arguments, password=""):
@@ -499,15 +508,9 @@ def test_users_say_who_they_are(guarded, form):
 
 
 def test_requests_before_the_login_are_answered_after_it(guarded):
-    host, port = guarded.split(":")
-    with socket.create_connection((host, int(port))) as raw:
-        raw.settimeout(20)
-        raw.sendall(upgrade(guarded))
-        assert b" 101 " in raw.recv(1000)
-        ids = [str(uuid.uuid4()) for _ in range(40)]
-        for request_id in ids:
-            request = {"requestId": request_id, "op": "eval", "processor": "", "args": {"gremlin": "g.V().count()"}}
-            raw.sendall(frame(json.dumps(request).encode()))
+    with bare_socket(guarded) as raw:
+        for _ in range(40):
+            ask(raw, "g.V().count()")
         sasl = base64.b64encode(b"\0ada\0secret of ada").decode()
         login = {"requestId": str(uuid.uuid4()), "op": "authentication", "processor": "", "args": {"sasl": sasl}}
         raw.sendall(frame(json.dumps(login).encode()))
@@ -516,16 +519,23 @@ def test_requests_before_the_login_are_answered_after_it(guarded):
 
 
 def test_a_client_has_a_bounded_number_of_sessions(air):
-    host, port = air.split(":")
-    with socket.create_connection((host, int(port))) as raw:
-        raw.settimeout(20)
-        raw.sendall(upgrade(air))
-        assert b" 101 " in raw.recv(1000)
+    with bare_socket(air) as raw:
         for number in range(17):
-            args = {"gremlin": "g.V().count()", "session": f"s{number}"}
-            request = {"requestId": str(uuid.uuid4()), "op": "eval", "processor": "session", "args": args}
-            raw.sendall(frame(json.dumps(request).encode()))
+            ask(raw, "g.V().count()", session=f"s{number}")
         receive(raw, {200: 16, 429: 1})
+
+
+def test_a_client_has_a_bounded_number_of_open_requests(own):
+    address, _ = own
+    with bare_socket(address) as raw:
+        for _ in range(257):
+            ask(raw, "g.inject(1).repeat(identity()).until(is(2))")
+        with contextlib.suppress(ConnectionResetError):
+            while raw.recv(1000):
+                pass
+    # Its queries have ended with it, and nobody waits for them.
+    with client(address) as c:
+        assert c.submit("g.V().count()", request_options={"evaluationTimeout": 5000}).all().result() == [5]
 
 
 def basic(name, password):
