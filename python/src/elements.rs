@@ -128,7 +128,7 @@ pub fn vertex_property<'py>(py: Python<'py>, record: &VertexPropertyRecord) -> O
     }
     let property = VertexProperty {
         element: record.element.clone(),
-        id: format!("{}/{}/{}", record.vertex.id, record.key, record.ordinal),
+        id: mangrove_graph::record::property_id(&record.vertex.id, &record.key, record.ordinal),
         key: record.key.clone(),
         value: convert::plain(py, &record.value)?.unbind(),
         vertex: end(py, record.internal, &record.vertex)?,

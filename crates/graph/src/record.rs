@@ -233,6 +233,11 @@ pub fn label(view: &dyn GraphView, element: ElementId) -> Arc<str> {
     view.schema().label_name(element.kind(), element.label())
 }
 
+/// The id, as users see it, of one of the values that a vertex with such an id has under a key.
+pub fn property_id(vertex: &Value, key: &str, ordinal: u32) -> String {
+    format!("{vertex}/{key}/{ordinal}")
+}
+
 /// The labels of a vertex, the primary one first.
 pub fn labels(view: &dyn GraphView, vertex: VertexId) -> Result<Vec<LabelId>> {
     let mut labels = vec![vertex.label()];

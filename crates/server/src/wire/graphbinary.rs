@@ -17,9 +17,10 @@ use mangrove::Value;
 use mangrove::describe::{
     Branch, Described, EdgeRecord, LonePropertyRecord, PropertyRecord, ValueRecord, VertexPropertyRecord, VertexRecord,
 };
+use mangrove::graph::record::property_id;
 use mangrove::graph::{DateTime, Direction, Token};
 
-use super::{Reply, property_id};
+use super::Reply;
 
 const VERSION: u8 = 0x81;
 const NULL: [u8; 2] = [0xfe, 0x01];

@@ -10,9 +10,10 @@ use mangrove::Value;
 use mangrove::describe::{
     Branch, Described, EdgeRecord, LonePropertyRecord, PropertyRecord, ValueRecord, VertexPropertyRecord, VertexRecord,
 };
+use mangrove::graph::record::property_id;
 use mangrove::graph::{Direction, Token};
 
-use super::{Attribute, Reply, property_id};
+use super::{Attribute, Reply};
 
 /// A version of GraphSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,7 +77,7 @@ impl Writer<'_> {
     }
 
     fn string(&mut self, text: &str) {
-        self.put(format_args!("{}", serde_json::Value::from(text)));
+        mangrove::ingest::quote_json(text, self.out);
     }
 
     fn typed(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
@@ -141,11 +142,7 @@ impl Writer<'_> {
             Described::Edge(edge) => self.edge(edge),
             Described::VertexProperty(property) => {
                 let VertexPropertyRecord { ordinal, vertex, key, value, meta, .. } = &**property;
-                self.vertex_property(
-                    &vertex.id,
-                    key,
-                    &ValueRecord { ordinal: *ordinal, value: value.clone(), meta: meta.clone() },
-                );
+                self.vertex_property(&vertex.id, key, *ordinal, (value, meta));
             }
             Described::Property(property) => {
                 let LonePropertyRecord { key, value, .. } = &**property;
@@ -201,7 +198,9 @@ impl Writer<'_> {
                 out.raw(",\"properties\":{");
                 for (at, PropertyRecord { key, values, .. }) in properties.iter().enumerate() {
                     out.member(at, key);
-                    out.items(values, |out, value| out.vertex_property(id, key, value));
+                    out.items(values, |out, ValueRecord { ordinal, value, meta }| {
+                        out.vertex_property(id, key, *ordinal, (value, meta));
+                    });
                 }
                 out.raw("}");
             }
@@ -209,10 +208,10 @@ impl Writer<'_> {
         });
     }
 
-    fn vertex_property(&mut self, vertex: &Value, key: &str, ValueRecord { ordinal, value, meta }: &ValueRecord) {
+    fn vertex_property(&mut self, vertex: &Value, key: &str, ordinal: u32, (value, meta): (&Value, &[(Arc<str>, Value)])) {
         self.typed("g:VertexProperty", |out| {
             out.raw("{\"id\":");
-            out.string(&property_id(vertex, key, *ordinal));
+            out.string(&property_id(vertex, key, ordinal));
             out.raw(",\"value\":");
             out.value(value);
             out.raw(",\"label\":");

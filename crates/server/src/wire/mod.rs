@@ -6,7 +6,6 @@ mod request;
 
 use std::borrow::Cow;
 
-use mangrove::Value;
 use mangrove::describe::Described;
 use uuid::Uuid;
 
@@ -126,11 +125,6 @@ impl<'r> Reply<'r> {
 pub enum Attribute {
     Text(String),
     Texts(Vec<String>),
-}
-
-/// The id of a value that a vertex has under a key.
-fn property_id(vertex: &Value, key: &str, ordinal: u32) -> String {
-    format!("{vertex}/{key}/{ordinal}")
 }
 
 #[cfg(test)]

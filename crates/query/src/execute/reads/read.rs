@@ -80,7 +80,7 @@ pub fn ids(cx: &Context<'_, '_>, items: &Items) -> Result<Vec<Value>> {
     }
     let of_owners = ids_of_elements(cx, &Items::Vertices(owners.iter().map(|(_, p)| p.vertex).collect()))?;
     for ((row, property), id) in owners.iter().zip(of_owners) {
-        out[*row] = id.map(|id| Value::string(format!("{id}/{}/{}", property.name, property.ordinal)));
+        out[*row] = id.map(|id| Value::string(mangrove_graph::record::property_id(&id, &property.name, property.ordinal)));
     }
     present(items, out)
 }
