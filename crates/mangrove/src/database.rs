@@ -144,10 +144,15 @@ impl Database {
         self.shared.backend.is_read_only()
     }
 
+    /// Reads a query, to run it later with [`query`](Self::query). A text that was read before is not parsed again.
+    pub fn prepare<'q>(&self, query: impl Into<Written<'q>>) -> Result<Query, QueryError> {
+        let written = query.into();
+        self.guarded(&|| format!("reading {written}"), || Ok(self.shared.prepared.read(&written)?))
+    }
+
     /// Whether a Gremlin query may change the graph.
     pub fn writes<'q>(&self, query: impl Into<Written<'q>>) -> Result<bool, QueryError> {
-        let written = query.into();
-        self.guarded(&|| format!("reading {written}"), || Ok(self.shared.prepared.read(&written)?.writes()))
+        Ok(self.prepare(query)?.writes())
     }
 
     /// Runs a Gremlin query, as text or bytecode.

@@ -22,7 +22,8 @@ use mangrove::Database;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
 
 use gremlin::Gremlin;
 pub use gremlin::Limits;
@@ -86,6 +87,7 @@ pub struct Server {
     address: SocketAddr,
     gremlin: Arc<Gremlin>,
     stop: Option<oneshot::Sender<()>>,
+    leave: watch::Sender<bool>,
     runtime: Option<Runtime>,
 }
 
@@ -101,8 +103,8 @@ impl Server {
         if is_open && !options.address.ip().is_loopback() {
             return Err(ServerError::NotLoopback(options.address));
         }
-        // Those that read and write sockets. Queries have threads of their own.
-        let threads = std::thread::available_parallelism().map_or(1, |count| count.get().div_ceil(2));
+        // Those that read and write sockets, and run short queries. Longer ones have threads of their own.
+        let threads = std::thread::available_parallelism().map_or(2, |count| count.get().max(2));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
             .thread_name("server")
@@ -115,10 +117,10 @@ impl Server {
         let gatekeeper = Some(options.users).filter(|users| !users.is_empty()).map(Gatekeeper::new).transpose()?;
         let tls = options.tls.map(|files| files.acceptor()).transpose()?;
         let gremlin = Arc::new(Gremlin::new(databases, options.limits, gatekeeper));
-        let router = web::router(Arc::new(Web { gremlin: gremlin.clone(), request_bytes_max: options.request_bytes_max }));
-        let (stop, stopped) = oneshot::channel();
-        runtime.spawn(web::listen(listener, tls, router, stopped));
-        Ok(Self { address, gremlin, stop: Some(stop), runtime: Some(runtime) })
+        let ((stop, stopped), (leave, leaving)) = (oneshot::channel(), watch::channel(false));
+        let web = Arc::new(Web { gremlin: gremlin.clone(), request_bytes_max: options.request_bytes_max, leaving });
+        runtime.spawn(web::listen(listener, tls, web::router(web.clone()), web, stopped));
+        Ok(Self { address, gremlin, stop: Some(stop), leave, runtime: Some(runtime) })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -138,8 +140,11 @@ impl Drop for Server {
         if let Some(runtime) = self.runtime.take() {
             runtime.block_on(async {
                 // Those that take longer are cancelled, as their connections end.
-                let _ = tokio::time::timeout(STOPPING, self.gremlin.drain()).await;
+                let _ = timeout(STOPPING, self.gremlin.drain()).await;
                 tokio::time::sleep(LEAVING).await;
+                let _ = self.leave.send(true);
+                // Sessions undo what they have not committed.
+                let _ = timeout(STOPPING, self.gremlin.end_of_sessions()).await;
             });
             runtime.shutdown_timeout(STOPPING);
         }

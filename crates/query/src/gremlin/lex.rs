@@ -21,6 +21,8 @@ pub(super) type Parsed<T> = ModalResult<T, Fault>;
 pub(super) struct Usage {
     /// The number of open arguments within arguments.
     pub depth: usize,
+    /// The number of all arguments.
+    pub arguments: usize,
     /// The number of predicates joined by `and`, `or` and `negate`. Each makes the tree one level deeper.
     pub joints: usize,
     /// The number of steps of all traversals. Each makes the chain of operators one level deeper.

@@ -40,6 +40,8 @@ pub const JOINTS_MAX: usize = 250;
 /// The most steps of a query, with those of its child traversals. Each step pulls from the one before it, so the steps bound the
 /// stack.
 pub const STEPS_MAX: usize = 2000;
+/// The most values, traversals and other arguments of a query. Each takes about a hundred bytes until the query has run.
+pub const ARGUMENTS_MAX: usize = 1 << 20;
 /// The most items of all ranges of a query.
 pub const RANGE_ITEMS_MAX: usize = 100_000;
 
@@ -211,6 +213,11 @@ fn argument(input: &mut Input<'_>, bare: Bare) -> Parsed<Argument> {
     let Some(first) = next(input) else { return Fault::expected(input, &["an argument"]).cut() };
     if input.state.depth == DEPTH_MAX {
         return Fault::new(here(input), format!("arguments are nested too deep: the limit is {DEPTH_MAX}")).cut();
+    }
+    input.state.arguments += 1;
+    if input.state.arguments > ARGUMENTS_MAX {
+        let fault = Fault::new(here(input), format!("more than {ARGUMENTS_MAX} values in one query"));
+        return fault.help("pass large lists as parameters").cut();
     }
     input.state.depth += 1;
     let argument = deep(|| match first {

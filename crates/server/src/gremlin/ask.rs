@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use mangrove::graph::Map;
-use mangrove::{Parameters, Value};
+use mangrove::{Database, Parameters, Value};
 
+use super::Gremlin;
 use super::refused::Refused;
 use super::run::Run;
 use crate::status::Status;
@@ -17,13 +18,13 @@ const BATCH: usize = 64;
 const BATCH_MAX: usize = 10_000;
 
 pub enum Ask {
-    Run { session: Option<String>, run: Run },
+    Run { session: Option<String>, run: Box<Run> },
     Close { session: String },
 }
 
 impl Ask {
-    pub fn of(request: Request) -> Result<Self, Refused> {
-        let Request { id: _, op, processor, bytecode, args } = request;
+    pub fn of(request: Request, gremlin: &Gremlin) -> Result<Self, Refused> {
+        let Request { id: _, op, processor, bytecode, args, values: _ } = request;
         let session = match processor.as_str() {
             "" | "traversal" => None,
             "session" => match text(&args, "session") {
@@ -37,15 +38,13 @@ impl Ask {
         match (op.as_str(), session) {
             ("close", Some(session)) => Ok(Self::Close { session }),
             ("close", None) => Err(malformed("only a session can be closed")),
-            ("eval" | "bytecode", session) => Ok(Self::Run { session, run: run(&op, bytecode, &args)? }),
+            ("eval" | "bytecode", session) => Ok(Self::Run { session, run: Box::new(run(gremlin, &op, bytecode, &args)?) }),
             (other, _) => {
                 Err(malformed(format!("there is no operation {other:?}: use \"eval\", \"bytecode\" or \"close\"")))
             }
         }
     }
-}
 
-impl Ask {
     /// The same, if a role may ask for it.
     pub fn allowed(self, role: Role) -> Result<Self, Refused> {
         match &self {
@@ -58,10 +57,20 @@ impl Ask {
     }
 }
 
-fn run(op: &str, bytecode: Option<Result<Sent, mangrove_query::QueryError>>, args: &Map) -> Result<Run, Refused> {
+fn run(
+    gremlin: &Gremlin,
+    op: &str,
+    bytecode: Option<Result<Sent, mangrove_query::QueryError>>,
+    args: &Map,
+) -> Result<Run, Refused> {
+    let source = source(args)?;
+    let Some((source, database)) = gremlin.database(source.as_deref()) else {
+        let source = source.unwrap_or_default();
+        return Err(wrong(format!("there is no traversal source named {source:?}: this server has {}", gremlin.sources())));
+    };
     let sent = match (op, bytecode, text(args, "gremlin")) {
         (_, Some(sent), _) => sent.map_err(|error| Refused::of(&error.into()))?,
-        ("eval", None, Some(text)) => read(text)?,
+        ("eval", None, Some(text)) => read(database, text)?,
         ("eval", ..) => return Err(wrong("`gremlin` is the text of the query")),
         _ => return Err(wrong("`gremlin` is the bytecode of the query")),
     };
@@ -70,12 +79,20 @@ fn run(op: &str, bytecode: Option<Result<Sent, mangrove_query::QueryError>>, arg
     {
         return Err(wrong(format!("queries are in gremlin-lang, not in {language:?}")));
     }
+    let limits = &gremlin.limits;
+    let timeout = match (timeout(args)?, limits.timeout) {
+        (Some(asked), Some(most)) => Some(asked.min(most)),
+        (asked, most) => asked.or(most),
+    };
     Ok(Run {
         sent,
-        source: source(args)?,
+        source: source.clone(),
+        database: database.clone(),
         parameters: parameters(args)?,
-        timeout: timeout(args)?,
+        timeout,
+        memory_bytes_max: limits.memory_bytes_max,
         batch: Some(batch(args)?),
+        bytes_max: limits.response_bytes_max,
         as_traversers: op == "bytecode",
         with_properties: text(args, "materializeProperties") != Some("tokens"),
         is_managed: args.get_str("manageTransaction") == Some(&Value::Bool(true)),
@@ -83,10 +100,13 @@ fn run(op: &str, bytecode: Option<Result<Sent, mangrove_query::QueryError>>, arg
 }
 
 /// Drivers of Java send an empty text to see whether the server answers.
-fn read(text: &str) -> Result<Sent, Refused> {
+fn read(database: &Database, text: &str) -> Result<Sent, Refused> {
     let text = text.trim().trim_end_matches(';').trim_end();
     let text = if matches!(text, "" | "''" | "\"\"") { "g.inject()" } else { text };
-    Sent::of_text(text).map_err(|error| Refused::of(&error.into()))
+    if let Some(end) = Sent::end_of_transaction(text) {
+        return Ok(end);
+    }
+    database.prepare(text).map(Sent::Query).map_err(|error| Refused::of(&error))
 }
 
 /// The traversal source that stands for `g`.

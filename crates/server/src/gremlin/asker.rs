@@ -1,18 +1,25 @@
 //! Who waits for the responses to a request.
 
+use std::time::Instant;
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use uuid::Uuid;
 
+use super::memory::{Memory, Share};
 use super::refused::Refused;
 use crate::status::Status;
-use crate::wire::{Form, Reply};
+use crate::wire::{Encoded, Form, Reply, Style};
 
 /// A response in the form that its client expects.
 pub struct Answer {
     pub status: Status,
-    pub bytes: Vec<u8>,
+    pub encoded: Encoded,
     /// It goes as text, because the request came as text.
     pub is_text: bool,
+    /// The memory that it takes until the client has it.
+    pub share: Option<Share>,
 }
 
 /// The way back to whoever sent a request.
@@ -23,33 +30,79 @@ pub struct Asker {
     pub is_text: bool,
     /// Its driver is older than 3.8.
     pub is_older: bool,
+    /// When the request must be answered.
+    pub deadline: Option<Instant>,
     /// It is closed when the client is gone.
     pub answers: mpsc::Sender<Answer>,
+    /// What the responses may take, with those to others.
+    pub memory: Memory,
+    /// What the request takes.
+    pub share: Option<Share>,
     /// One of the requests that a client may have open.
-    pub place: Option<OwnedSemaphorePermit>,
+    pub open: Option<OwnedSemaphorePermit>,
 }
 
-/// Nobody waits for a response any more.
-pub struct Gone;
+/// Why a response was not sent.
+#[derive(Debug)]
+pub enum Unsent {
+    /// Nobody waits for it any more.
+    Gone,
+    /// The time of the request is over.
+    Late,
+}
 
 impl Asker {
-    pub fn reply<'r>(&self, status: Status) -> Reply<'r> {
-        Reply { is_older: self.is_older, ..Reply::new(self.id, status) }
+    /// Whoever sent a request that was not read yet.
+    pub fn new(form: Form, answers: mpsc::Sender<Answer>, memory: Memory) -> Self {
+        let (is_text, is_older) = (false, false);
+        Self { id: None, form, is_text, is_older, deadline: None, answers, memory, share: None, open: None }
     }
 
-    fn answer(&self, reply: &Reply<'_>) -> Answer {
-        Answer { status: reply.status, bytes: self.form.write(reply), is_text: self.is_text }
+    pub fn reply<'r>(&self, status: Status) -> Reply<'r> {
+        Reply::new(self.id, status)
+    }
+
+    pub fn style(&self, as_traversers: bool, with_properties: bool) -> Style {
+        Style { form: self.form, is_older: self.is_older, as_traversers, with_properties }
+    }
+
+    pub fn answer(&self, reply: &Reply<'_>) -> Answer {
+        Answer { status: reply.status, encoded: reply.encode(self.form), is_text: self.is_text, share: None }
     }
 
     /// Sends a response. Waits while the client takes the ones before. Not for tasks.
-    pub fn send(&self, reply: &Reply<'_>) -> Result<(), Gone> {
-        self.answers.blocking_send(self.answer(reply)).map_err(|_| Gone)
+    pub fn send(&self, reply: &Reply<'_>) -> Result<(), Unsent> {
+        let mut answer = self.answer(reply);
+        let bytes = answer.encoded.size();
+        answer.share = self.memory.try_hold(bytes);
+        if answer.share.is_some() {
+            match self.answers.try_send(answer) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Full(unsent) | TrySendError::Closed(unsent)) => answer = unsent,
+            }
+        }
+        Handle::current().block_on(self.in_time(async {
+            if answer.share.is_none() {
+                answer.share = self.memory.hold(bytes).await;
+            }
+            self.answers.send(answer).await.map_err(|_| Unsent::Gone)
+        }))
     }
 
-    /// Says why a request is not done. Not for tasks.
-    pub fn refuse(&self, refused: Refused) {
-        // If the client is gone, nobody wants to know.
-        let _ = self.send(&refused.reply(self.id));
+    /// Does something unless the client goes or the time of the request ends before.
+    pub async fn in_time<T>(&self, work: impl Future<Output = Result<T, Unsent>>) -> Result<T, Unsent> {
+        let late = async {
+            match self.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.answers.closed() => Err(Unsent::Gone),
+            () = late => Err(Unsent::Late),
+        }
     }
 
     /// Sends a response that is not the last one, in a task of its own.
@@ -59,12 +112,13 @@ impl Asker {
         tokio::spawn(async move { drop(answers.send(answer).await) });
     }
 
-    /// Sends the only response, in a task of its own.
+    /// Sends the only or the last response, in a task of its own.
     pub fn send_soon(self, reply: &Reply<'_>) {
         let answer = self.answer(reply);
         tokio::spawn(async move { drop(self.answers.send(answer).await) });
     }
 
+    /// Says why a request is not done.
     pub fn refuse_soon(self, refused: Refused) {
         let id = self.id;
         self.send_soon(&refused.reply(id));

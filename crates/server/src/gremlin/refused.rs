@@ -6,7 +6,7 @@ use mangrove::QueryError;
 use uuid::Uuid;
 
 use crate::status::Status;
-use crate::wire::{Attribute, Reply};
+use crate::wire::{Attribute, RefusedRequest, Reply};
 
 /// Why a request is not done.
 pub struct Refused {
@@ -20,20 +20,30 @@ impl Refused {
         Self { status, message: message.into(), attributes: Vec::new() }
     }
 
+    /// The server has too much to do.
+    pub fn busy(message: &'static str) -> Self {
+        Self::new(Status::TooManyRequests, message)
+    }
+
+    /// The time of a request is over.
+    pub fn late(message: &'static str) -> Self {
+        Self { attributes: exception_of(Status::Timeout, message.into()), ..Self::new(Status::Timeout, message) }
+    }
+
     /// An error of a query.
     pub fn of(error: &QueryError) -> Self {
-        let status = Status::of(error);
-        // Drivers look for these two.
-        let attributes = vec![
-            ("exceptions", Attribute::Texts(vec![exception(status).into()])),
-            ("stackTrace", Attribute::Text(error.render())),
-        ];
-        Self { status, message: error.render().into(), attributes }
+        let (status, message) = (Status::of(error), error.render());
+        Self { status, attributes: exception_of(status, message.clone()), message: message.into() }
     }
 
     pub fn reply(self, id: Option<Uuid>) -> Reply<'static> {
         Reply { attributes: self.attributes, ..Reply::new(id, self.status).message(self.message) }
     }
+}
+
+/// The attributes of an error that drivers look for.
+fn exception_of(status: Status, message: String) -> Vec<(&'static str, Attribute)> {
+    vec![("exceptions", Attribute::Texts(vec![exception(status).into()])), ("stackTrace", Attribute::Text(message))]
 }
 
 /// What Gremlin Server names the exception of a status.
@@ -42,5 +52,23 @@ fn exception(status: Status) -> &'static str {
         Status::FailStep => "org.apache.tinkerpop.gremlin.process.traversal.step.sideEffect.FailStep$FailException",
         Status::Timeout => "java.util.concurrent.TimeoutException",
         _ => "java.lang.IllegalStateException",
+    }
+}
+
+/// Why a request could not be read, with its id if that could.
+pub struct Unread {
+    pub id: Option<Uuid>,
+    pub refused: Refused,
+}
+
+impl From<RefusedRequest> for Unread {
+    fn from(RefusedRequest { id, error }: RefusedRequest) -> Self {
+        Self { id, refused: Refused::new(Status::MalformedRequest, error.render()) }
+    }
+}
+
+impl From<Refused> for Unread {
+    fn from(refused: Refused) -> Self {
+        Self { id: None, refused }
     }
 }

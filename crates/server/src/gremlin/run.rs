@@ -1,26 +1,37 @@
-//! Runs what a request asks for, and sends the results in batches.
+//! Runs what a request asks for, and sends the results.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
-use mangrove::describe::Described;
 use mangrove::{CancelToken, Database, Parameters, QueryError, QueryOptions, Transaction};
 use mangrove_query::Query;
 
-use super::Gremlin;
-use super::asker::{Asker, Gone};
+use super::asker::{Answer, Asker, Unsent};
+use super::batches::Batches;
 use super::refused::Refused;
+use super::rooms::Room;
 use crate::status::Status;
-use crate::wire::{Attribute, Sent};
+use crate::wire::Sent;
+
+/// A query may take so long on a thread that serves other clients, too.
+const BRIEF: Duration = Duration::from_millis(1);
 
 /// A query, or the end of a transaction, with what the request says of it.
 pub struct Run {
     pub sent: Sent,
-    pub source: Option<String>,
+    /// The traversal source, and its database.
+    pub source: String,
+    pub database: Database,
     pub parameters: Parameters,
+    /// The longest time from the request to its last response.
     pub timeout: Option<Duration>,
+    /// The most bytes that the query may hold.
+    pub memory_bytes_max: usize,
     /// Results that are sent together; `None` for all of them.
     pub batch: Option<usize>,
+    /// The most bytes of a response with all results.
+    pub bytes_max: usize,
     pub as_traversers: bool,
     pub with_properties: bool,
     /// Each request of the session is a transaction of its own.
@@ -32,48 +43,80 @@ impl Run {
         matches!(&self.sent, Sent::Query(query) if query.writes())
     }
 
+    pub fn room(&self) -> Room {
+        if self.writes() { Room::Writing } else { Room::Reading }
+    }
+
+    /// When a request that came at a time must be answered.
+    pub fn deadline(&self, begun: Instant) -> Option<Instant> {
+        self.timeout.and_then(|timeout| begun.checked_add(timeout))
+    }
+
     /// The same, with all results in one response.
     pub fn whole(self) -> Self {
         Self { batch: None, ..self }
     }
 
-    /// Runs it, in the transaction of a session if there is one, and sends all responses.
-    pub fn answer(&self, gremlin: &Gremlin, held: Option<&mut Option<Held>>, cancel: CancelToken, asker: &Asker) {
-        let Some((source, database)) = gremlin.database(self.source.as_deref()) else {
-            let source = self.source.as_deref().unwrap_or_default();
-            let message = format!("there is no traversal source named {source:?}: this server has {}", gremlin.sources());
-            return asker.refuse(Refused::new(Status::InvalidArguments, message));
-        };
-        let timeout = match (self.timeout, gremlin.limits.timeout) {
-            (Some(asked), Some(most)) => Some(asked.min(most)),
-            (asked, most) => asked.or(most),
-        };
-        let memory_bytes_max = gremlin.limits.memory_bytes_max;
-        let options = QueryOptions { timeout, cancel, memory_bytes_max, ..QueryOptions::default() };
-        let outcome = match (&self.sent, held) {
-            (Sent::Query(query), None) => self.on_database(database, query, &options, asker),
-            (Sent::Query(query), Some(held)) => self.in_session((source, database), held, query, &options, asker),
-            (end, Some(held)) => self.end(held.take(), end, asker),
-            (_, None) => {
-                Err(Refused::new(Status::InvalidArguments, "only a session has a transaction that can be ended").into())
+    /// Runs a query that reads and looks short, and gives the only response; `None` if it takes longer, or has more results. Then it
+    /// must run anew.
+    pub fn attempt(&self, asker: &Asker) -> Option<Answer> {
+        let Sent::Query(query) = &self.sent else { return None };
+        if query.writes() || !query.is_brief() {
+            return None;
+        }
+        let options = QueryOptions { timeout: Some(BRIEF), ..self.options(asker, CancelToken::default()) };
+        let mut batches = Batches::kept(self, asker);
+        match self.on_database(query, &options, &mut batches) {
+            Ok(()) => batches.into_kept(),
+            Err(Stopped::Refused(refused)) if refused.status != Status::Timeout => {
+                Some(asker.answer(&refused.reply(asker.id)))
             }
-        };
-        if let Err(Stopped::Refused(refused)) = outcome {
-            asker.refuse(refused);
+            Err(_) => None,
         }
     }
 
-    fn on_database(&self, database: &Database, query: &Query, options: &QueryOptions, asker: &Asker) -> Result<(), Stopped> {
-        let mut results = database.query(query.clone(), &self.parameters, options)?;
-        let mut batches = Batches { run: self, asker, held: Vec::new(), sent: false };
-        match self.batch {
-            // All together they take no more memory than the query may use.
-            None => batches.add(results.results()?.iter().map(Cow::into_owned))?,
-            Some(_) => {
-                while let Some(some) = results.next_described()? {
-                    batches.add(some)?;
-                }
+    /// Runs it, in the transaction of a session if there is one, and sends all responses.
+    pub fn answer(&self, held: Option<&mut Option<Held>>, cancel: CancelToken, asker: Asker) {
+        let answered = catch_unwind(AssertUnwindSafe(|| self.run(held, cancel, &asker)));
+        match answered.unwrap_or_else(|_| Err(Refused::new(Status::ServerError, BUG).into())) {
+            Ok(()) | Err(Stopped::Gone) => {}
+            Err(Stopped::Long) => {
+                asker.refuse_soon(Refused::late("the results were not taken until the time of the query was over"))
             }
+            Err(Stopped::Refused(refused)) => asker.refuse_soon(refused),
+        }
+    }
+
+    fn run(&self, held: Option<&mut Option<Held>>, cancel: CancelToken, asker: &Asker) -> Result<(), Stopped> {
+        let options = self.options(asker, cancel);
+        let mut batches = Batches::sent(self, asker);
+        match (&self.sent, held) {
+            (Sent::Query(query), None) => self.on_database(query, &options, &mut batches),
+            (Sent::Query(query), Some(held)) => self.in_session(held, query, &options, &mut batches),
+            (end, Some(held)) => {
+                finish(held.take(), end)?;
+                Ok(asker.send(&asker.reply(Status::NoContent))?)
+            }
+            (_, None) => {
+                Err(Refused::new(Status::InvalidArguments, "only a session has a transaction that can be ended").into())
+            }
+        }
+    }
+
+    fn options(&self, asker: &Asker, cancel: CancelToken) -> QueryOptions {
+        let left = asker.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        // An error says the whole time, unless the query has waited for a good part of it.
+        let timeout = match (left, self.timeout) {
+            (Some(left), Some(whole)) if whole - left.min(whole) > whole / 100 => Some(left),
+            (_, whole) => whole,
+        };
+        QueryOptions { timeout, cancel, memory_bytes_max: self.memory_bytes_max, ..QueryOptions::default() }
+    }
+
+    fn on_database(&self, query: &Query, options: &QueryOptions, batches: &mut Batches<'_>) -> Result<(), Stopped> {
+        let mut results = self.database.query(query.clone(), &self.parameters, options)?;
+        while let Some(some) = results.next_described()? {
+            batches.add(some)?;
         }
         batches.end(results.warnings())
     }
@@ -81,21 +124,20 @@ impl Run {
     /// A session's transaction begins with its first query that writes. Queries before it read the graph as it is.
     fn in_session(
         &self,
-        (source, database): (&str, &Database),
         held: &mut Option<Held>,
         query: &Query,
         options: &QueryOptions,
-        asker: &Asker,
+        batches: &mut Batches<'_>,
     ) -> Result<(), Stopped> {
         if held.is_none() && !query.writes() {
-            return self.on_database(database, query, options, asker);
+            return self.on_database(query, options, batches);
         }
         let is_first = held.is_none();
         let held = match held {
             Some(held) => held,
-            None => held.insert(Held { source: source.to_owned(), transaction: Ok(begin(database, options)?) }),
+            None => held.insert(Held::begin(&self.source, &self.database, options)?),
         };
-        if held.source != source {
+        if held.source != self.source {
             let message = format!("the session has a transaction in {}: commit it or roll it back first", held.source);
             return Err(Refused::new(Status::InvalidArguments, message).into());
         }
@@ -111,22 +153,27 @@ impl Run {
             }
         };
         let results = transaction.results(&rows, options)?;
-        let mut batches = Batches { run: self, asker, held: Vec::new(), sent: false };
         batches.add(results.iter().map(Cow::into_owned))?;
         batches.end(&rows.warnings)
     }
 
-    fn end(&self, held: Option<Held>, end: &Sent, asker: &Asker) -> Result<(), Stopped> {
-        match (held.map(|held| held.transaction), end) {
-            (Some(Ok(transaction)), Sent::Commit) => {
-                let failed = |error: mangrove::StoreError| Refused::new(Status::ServerError, error.to_string());
-                transaction.commit().map_err(failed)?;
-            }
-            (Some(Err(why)), Sent::Commit) => return Err(Refused::new(Status::ServerError, why).into()),
-            _ => {}
-        }
-        asker.send(&asker.reply(Status::NoContent))?;
-        Ok(())
+    /// Why a response with all results cannot be.
+    pub fn too_large(&self) -> Refused {
+        let megabytes = self.bytes_max >> 20;
+        let message =
+            format!("the response takes more than {megabytes} MB: ask for less, or use a WebSocket, which sends batches");
+        Refused::new(Status::Evaluation, message)
+    }
+}
+
+const BUG: &str = "the server failed while it wrote the response: please report this";
+
+fn finish(held: Option<Held>, end: &Sent) -> Result<(), Refused> {
+    let failed = |why: String| Refused::new(Status::ServerError, why);
+    match (held.map(|held| held.transaction), end) {
+        (Some(Ok(transaction)), Sent::Commit) => transaction.commit().map_err(|error| failed(error.to_string())).map(drop),
+        (Some(Err(why)), Sent::Commit) => Err(failed(why)),
+        _ => Ok(()),
     }
 }
 
@@ -136,20 +183,26 @@ pub struct Held {
     source: String,
     /// Why it was rolled back, if it was. Then only its end can follow.
     pub transaction: Result<Transaction, String>,
+    pub since: Instant,
 }
 
 const FAILED: &str = "the first write of the transaction failed, so there is none: roll it back, and begin again";
 
-fn begin(database: &Database, options: &QueryOptions) -> Result<Transaction, Stopped> {
-    let waiting = database.clone().interruptible(options.cancel.clone());
-    let begun = waiting.transaction_for(mangrove::Writer::this_thread(), options.timeout);
-    Ok(begun.map_err(|error| Refused::new(Status::Temporary, error.to_string()))?)
+impl Held {
+    fn begin(source: &str, database: &Database, options: &QueryOptions) -> Result<Self, Refused> {
+        let waiting = database.clone().interruptible(options.cancel.clone());
+        let begun = waiting.transaction_for(mangrove::Writer::this_thread(), options.timeout);
+        let transaction = begun.map_err(|error| Refused::new(Status::Temporary, error.to_string()))?;
+        Ok(Self { source: source.to_owned(), transaction: Ok(transaction), since: Instant::now() })
+    }
 }
 
 /// Why there are no more responses.
-enum Stopped {
+pub enum Stopped {
     Refused(Refused),
     Gone,
+    /// There was no time to send more.
+    Long,
 }
 
 impl From<Refused> for Stopped {
@@ -164,51 +217,11 @@ impl From<QueryError> for Stopped {
     }
 }
 
-impl From<Gone> for Stopped {
-    fn from(_: Gone) -> Self {
-        Self::Gone
-    }
-}
-
-/// Results on their way into batches.
-struct Batches<'r> {
-    run: &'r Run,
-    asker: &'r Asker,
-    held: Vec<Described>,
-    /// Some were sent.
-    sent: bool,
-}
-
-impl Batches<'_> {
-    /// Adds results. Sends full batches, but keeps the last one, which ends the response.
-    fn add(&mut self, results: impl IntoIterator<Item = Described>) -> Result<(), Gone> {
-        for result in results {
-            if Some(self.held.len()) == self.run.batch {
-                self.send(Status::PartialContent, &[])?;
-            }
-            self.held.push(result);
+impl From<Unsent> for Stopped {
+    fn from(unsent: Unsent) -> Self {
+        match unsent {
+            Unsent::Gone => Self::Gone,
+            Unsent::Late => Self::Long,
         }
-        Ok(())
-    }
-
-    fn end(mut self, warnings: &[String]) -> Result<(), Stopped> {
-        // HTTP has one response, which holds a list in any case.
-        let is_empty = self.held.is_empty() && !self.sent && self.run.batch.is_some();
-        Ok(self.send(if is_empty { Status::NoContent } else { Status::Success }, warnings)?)
-    }
-
-    fn send(&mut self, status: Status, warnings: &[String]) -> Result<(), Gone> {
-        let mut reply = self.asker.reply(status);
-        if status != Status::NoContent {
-            reply.results = Some(&self.held);
-        }
-        if !warnings.is_empty() {
-            reply.attributes.push(("warnings", Attribute::Texts(warnings.to_vec())));
-        }
-        (reply.as_traversers, reply.with_properties) = (self.run.as_traversers, self.run.with_properties);
-        self.asker.send(&reply)?;
-        self.held.clear();
-        self.sent = true;
-        Ok(())
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{FromRequest, Request as HttpRequest, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mangrove::Value;
@@ -11,23 +12,31 @@ use mangrove::graph::Map;
 use uuid::Uuid;
 
 use super::Web;
-use crate::gremlin::{Answer, Conversation, Login, Refused};
+use super::meter::Meter;
+use crate::gremlin::{Answer, Conversation, Login, Refused, Share, Unread};
 use crate::status::Status;
 use crate::users::Role;
-use crate::wire::{Form, GraphSon, Request, Sent};
+use crate::wire::{Form, GraphSon, Request};
 
 const JSON: Form = Form::GraphSon(GraphSon::V3);
 
 /// A request in the body, in the form that `Content-Type` names.
-pub async fn post(State(web): State<Arc<Web>>, headers: HeaderMap, body: Bytes) -> Response {
-    let Some(accepted) = accepted(&headers) else { return unknown_form() };
-    let Some(role) = role(&web, &headers).await else { return unknown_user() };
+pub async fn post(State(web): State<Arc<Web>>, Extension(meter): Extension<Arc<Meter>>, request: HttpRequest) -> Response {
+    let headers = request.headers();
+    let Some(accepted) = accepted(headers) else { return unknown_form() };
+    let Some(role) = role(&web, headers).await else { return unknown_user() };
+    meter.take_of(web.gremlin.memory(true).clone());
     let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // As Gremlin Server does, so that `curl -d` needs no header.
     let form = content.and_then(Form::of_media_type).unwrap_or(JSON);
-    match form.read(&body) {
-        Ok(request) => answer(&web, role, request, accepted).await,
-        Err(unread) => refused(accepted, unread.id, Refused::new(Status::MalformedRequest, unread.error.render())),
+    let body = match Bytes::from_request(request, &()).await {
+        Ok(body) => body,
+        Err(rejection) => return rejection.into_response(),
+    };
+    let _share = meter.whole();
+    match web.gremlin.read(form, body).await {
+        Ok(request) => answer(web, role, request, accepted, true).await,
+        Err(Unread { id, refused }) => response_of(accepted, id, refused),
     }
 }
 
@@ -47,19 +56,12 @@ pub async fn get(web: Arc<Web>, headers: &HeaderMap, query: String) -> Response 
     }
     args.insert("bindings".into(), Value::map(bindings.into_iter().collect()));
     args.insert("aliases".into(), Value::map(aliases.into_iter().collect()));
-    let text = match args.get_str("gremlin") {
-        Some(Value::String(text)) => text.clone(),
-        _ => return (StatusCode::BAD_REQUEST, "a query is wanted: ?gremlin=g.V().count()\n").into_response(),
-    };
-    let id = Uuid::new_v4();
-    if let Ok(Sent::Query(query)) = Sent::of_text(&text)
-        && query.writes()
-    {
-        let message = "a query in an address must not write: send it in the body of a POST";
-        return refused(accepted, Some(id), Refused::new(Status::Forbidden, message));
+    if args.get_str("gremlin").is_none() {
+        return (StatusCode::BAD_REQUEST, "a query is wanted: ?gremlin=g.V().count()\n").into_response();
     }
-    let request = Request { id, op: "eval".into(), processor: String::new(), bytecode: None, args };
-    answer(&web, role, request, accepted).await
+    let (id, values) = (Uuid::new_v4(), args.len());
+    let request = Request { id, op: "eval".into(), processor: String::new(), bytecode: None, args, values };
+    answer(web, role, request, accepted, false).await
 }
 
 /// A value of an address is a number, or true or false, if it looks like one.
@@ -79,21 +81,35 @@ fn typed_option(key: &str, value: Value) -> Value {
     if matches!(key, "batchSize" | "evaluationTimeout") { typed(value) } else { value }
 }
 
-async fn answer(web: &Web, role: Role, request: Request, form: Form) -> Response {
-    let id = request.id;
+async fn answer(web: Arc<Web>, role: Role, request: Request, form: Form, may_write: bool) -> Response {
+    let (id, gremlin) = (request.id, web.gremlin.clone());
     // If the client goes, this ends, and the conversation with it.
-    match Conversation::new(web.gremlin.clone(), Some(role)).collect(request, form).await {
-        Some(Answer { status, bytes, .. }) => response(status, form, bytes),
-        None => refused(form, Some(id), Refused::new(Status::ServerError, "the query ended without an answer")),
+    match Conversation::new(gremlin, Some(role)).collect(request, form, may_write).await {
+        Some(answer) => response(form, answer),
+        None => response_of(form, Some(id), Refused::new(Status::ServerError, "the query ended without an answer")),
     }
 }
 
-fn refused(form: Form, id: Option<Uuid>, refused: Refused) -> Response {
-    response(refused.status, form, form.write(&refused.reply(id)))
+fn response_of(form: Form, id: Option<Uuid>, refused: Refused) -> Response {
+    let reply = refused.reply(id);
+    response(form, Answer { status: reply.status, encoded: reply.encode(form), is_text: false, share: None })
 }
 
-fn response(status: Status, form: Form, body: Vec<u8>) -> Response {
+/// The body of a response. What it takes is free once it was sent.
+struct Owned {
+    bytes: Vec<u8>,
+    _share: Option<Share>,
+}
+
+impl AsRef<[u8]> for Owned {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+fn response(form: Form, Answer { status, encoded, share, .. }: Answer) -> Response {
     let code = StatusCode::from_u16(status.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = Bytes::from_owner(Owned { bytes: encoded.into_bytes(), _share: share });
     (code, [(header::CONTENT_TYPE, form.media_type())], Body::from(body)).into_response()
 }
 

@@ -5,14 +5,19 @@ use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::sync::oneshot::Receiver;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+
+use super::Web;
+use super::meter::{Meter, Metered, Patience};
 
 /// The most open connections. Further ones wait to be taken.
 const CONNECTIONS_MAX: usize = 16_384;
@@ -22,12 +27,15 @@ const HEAD: Duration = Duration::from_secs(10);
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 /// How long to wait after the system refused a connection, for example for want of files.
 const REFUSED: Duration = Duration::from_millis(100);
+/// How long nothing comes before the system asks whether the client is still there, and how long it then asks again and again.
+const SILENT: Duration = Duration::from_secs(60);
+const ASKING: Duration = Duration::from_secs(15);
 
 /// Serves until `stop` says so.
-pub async fn listen(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router, mut stop: Receiver<()>) {
+pub async fn listen(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router, web: Arc<Web>, mut stop: Receiver<()>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let Ok(place) = room.clone().acquire_owned().await else { return };
+        let Ok(connection) = room.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = &mut stop => return,
@@ -35,18 +43,18 @@ pub async fn listen(listener: TcpListener, tls: Option<TlsAcceptor>, router: Rou
         match accepted {
             Ok((stream, _)) => {
                 let (tls, router) = (tls.clone(), router.clone());
+                let memory = web.gremlin.memory(web.gremlin.role_of_all().is_some()).clone();
+                let meter = Arc::new(Meter::new(memory, Patience::default(), connection));
                 tokio::spawn(async move {
-                    // Responses are small and awaited. If the system cannot send them at once, they are sent a little later.
-                    let _ = stream.set_nodelay(true);
+                    prepare(&stream);
                     match tls {
-                        None => serve(stream, router).await,
+                        None => serve(stream, meter, router).await,
                         Some(tls) => match timeout(HEAD, tls.accept(stream)).await {
-                            Ok(Ok(stream)) => serve(stream, router).await,
+                            Ok(Ok(stream)) => serve(stream, meter, router).await,
                             Ok(Err(error)) => tracing::debug!("a connection without TLS: {error}"),
                             Err(_) => tracing::debug!("a connection did not agree on TLS in time"),
                         },
                     }
-                    drop(place);
                 });
             }
             Err(error) => {
@@ -57,11 +65,22 @@ pub async fn listen(listener: TcpListener, tls: Option<TlsAcceptor>, router: Rou
     }
 }
 
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
+/// Has small responses sent at once, and clients that vanished noticed. A system that cannot do so serves all the same.
+fn prepare(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let keepalive = TcpKeepalive::new().with_time(SILENT).with_interval(ASKING);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
+}
+
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, meter: Arc<Meter>, router: Router) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER_BYTES_MAX);
-    let served = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).with_upgrades();
-    if let Err(error) = served.await {
+    let (service, stream) = (TowerToHyperService::new(router), Metered::new(stream, meter.clone()));
+    let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(meter.clone());
+        service.call(request)
+    });
+    if let Err(error) = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await {
         tracing::debug!("a connection ended: {error}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod http;
 mod listen;
+mod meter;
 mod origin;
 mod socket;
 mod tls;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::get;
+use tokio::sync::watch;
 
 use crate::gremlin::Gremlin;
 pub use listen::listen;
@@ -21,6 +23,8 @@ pub struct Web {
     pub gremlin: Arc<Gremlin>,
     /// The most bytes of a request.
     pub request_bytes_max: usize,
+    /// True once connections are to end.
+    pub leaving: watch::Receiver<bool>,
 }
 
 /// The address space of a server.

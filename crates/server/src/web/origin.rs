@@ -13,12 +13,21 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::Web;
+use super::meter::Meter;
 
 pub async fn check(State(web): State<Arc<Web>>, request: Request, next: Next) -> Response {
     // Users are known by their passwords, whatever name the server has.
     let any_name = web.gremlin.role_of_all().is_none();
     match is_trusted(request.headers(), any_name) {
-        true => next.run(request).await,
+        true => {
+            let meter = request.extensions().get::<Arc<Meter>>().cloned();
+            let response = next.run(request).await;
+            // What was not read of the request is not kept either.
+            if let Some(meter) = meter {
+                drop(meter.whole());
+            }
+            response
+        }
         false => {
             (StatusCode::FORBIDDEN, "this request was sent by a page of another site, or to another name\n").into_response()
         }

@@ -1,20 +1,24 @@
 //! The Gremlin protocol over WebSocket.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
+use axum::body::Bytes;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use axum::response::Response;
-use tokio::sync::{Semaphore, mpsc};
-use tokio::time::timeout;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::{Sleep, sleep, timeout};
 
+use super::meter::Meter;
 use super::{Web, http};
-use crate::gremlin::{Answer, Asker, Conversation, Refused};
+use crate::gremlin::{self, Answer, Asker, Conversation, Memory, Refused};
 use crate::status::Status;
-use crate::wire::{self, Form, GraphSon, split_frame};
+use crate::wire::{self, Encoded, Form, GraphSon, split_frame};
 
 /// Responses that wait for a client to take them. Then the query waits.
 const ANSWERS_MAX: usize = 4;
@@ -22,88 +26,160 @@ const ANSWERS_MAX: usize = 4;
 const OPEN_MAX: usize = 256;
 /// The form of requests that come as text.
 const TEXT: Form = Form::GraphSon(GraphSon::V3);
-/// A client that takes nothing for so long is gone.
-const SLOW: Duration = Duration::from_secs(60);
 /// The buffer of a connection that waits for requests. It grows for larger ones.
 const BUFFER_BYTES: usize = 4 << 10;
+/// How long a client may take to say who it is.
+const LOGIN: Duration = Duration::from_secs(60);
+/// How long the message that ends a connection may take.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// Begins a conversation over WebSocket, or answers a query in the address.
 pub async fn or_query(
     State(web): State<Arc<Web>>,
+    Extension(meter): Extension<Arc<Meter>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
     let Ok(upgrade) = upgrade else { return http::get(web, &headers, query.unwrap_or_default()).await };
     let bytes_max = web.request_bytes_max;
-    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
-    let is_older = agent.is_some_and(wire::is_older);
+    let is_older = wire::is_older(&headers);
     upgrade
         .read_buffer_size(BUFFER_BYTES)
         .write_buffer_size(BUFFER_BYTES)
         .max_message_size(bytes_max)
         .max_frame_size(bytes_max)
-        .on_upgrade(move |socket| converse(web, is_older, socket))
+        .on_upgrade(move |socket| async move { Client::new(&web, is_older, meter, socket).converse().await })
 }
 
-/// Takes requests and sends responses until the client goes. Binary requests get binary responses, and text gets text.
-async fn converse(web: Arc<Web>, is_older: bool, mut socket: WebSocket) {
-    let (answers, mut answered) = mpsc::channel(ANSWERS_MAX);
-    let mut conversation = Conversation::new(web.gremlin.clone(), web.gremlin.role_of_all());
-    let places = Arc::new(Semaphore::new(OPEN_MAX));
-    loop {
-        tokio::select! {
-            message = socket.recv() => {
-                let (bytes, is_text) = match message {
-                    Some(Ok(Message::Binary(frame))) => (frame, false),
-                    Some(Ok(Message::Text(request))) => (request.into(), true),
-                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
-                    Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-                };
-                let place = match places.clone().try_acquire_owned() {
-                    Ok(place) => place,
-                    Err(_) => return too_many(socket).await,
-                };
-                let frame = if is_text { Some((TEXT, &bytes[..])) } else { split_frame(&bytes) };
-                let form = frame.map_or(TEXT, |(form, _)| form);
-                let asker = Asker { id: None, form, is_text, is_older, answers: answers.clone(), place: Some(place) };
-                take(&mut conversation, frame.map(|(_, request)| request), asker).await;
-            }
-            Some(Answer { bytes, is_text, .. }) = answered.recv() => {
-                let message = match is_text {
-                    false => Message::Binary(bytes.into()),
-                    true => Message::Text(String::from_utf8_lossy(&bytes).as_ref().into()),
-                };
-                if !matches!(timeout(SLOW, socket.send(message)).await, Ok(Ok(()))) {
-                    return;
+/// A client that is connected by a WebSocket.
+struct Client {
+    socket: WebSocket,
+    meter: Arc<Meter>,
+    conversation: Conversation,
+    is_older: bool,
+    /// The requests that it may have open.
+    open: Arc<Semaphore>,
+    answers: mpsc::Sender<Answer>,
+    answered: mpsc::Receiver<Answer>,
+    memory: Memory,
+    leaving: watch::Receiver<bool>,
+}
+
+/// What comes next.
+enum Event {
+    Message(Option<Result<Message, axum::Error>>),
+    Answer(Answer),
+    /// The time to say who it is has passed.
+    Stranger,
+    Leaving,
+}
+
+/// Why a connection ends.
+enum End {
+    /// The client is gone.
+    Gone,
+    /// The code and the reason that the client is told.
+    Told(CloseCode, &'static str),
+}
+
+impl Client {
+    fn new(web: &Web, is_older: bool, meter: Arc<Meter>, socket: WebSocket) -> Self {
+        let (answers, answered) = mpsc::channel(ANSWERS_MAX);
+        let conversation = Conversation::new(web.gremlin.clone(), web.gremlin.role_of_all());
+        let (open, memory) = (Arc::new(Semaphore::new(OPEN_MAX)), web.gremlin.memory(true).clone());
+        Self { socket, meter, conversation, is_older, open, answers, answered, memory, leaving: web.leaving.clone() }
+    }
+
+    /// Takes requests and sends responses until the client goes. Binary requests get binary responses, and text gets text.
+    async fn converse(mut self) {
+        if let End::Told(code, reason) = self.until_end().await {
+            let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+            // The connection ends in any case.
+            let _ = timeout(CLOSING, self.socket.send(close)).await;
+        }
+    }
+
+    async fn until_end(&mut self) -> End {
+        let mut login = Some(Box::pin(sleep(LOGIN))).filter(|_| !self.conversation.is_known());
+        loop {
+            let done = match self.next(&mut login).await {
+                Event::Message(Some(Ok(Message::Binary(frame)))) => self.take(frame, false).await,
+                Event::Message(Some(Ok(Message::Text(request)))) => self.take(request.into(), true).await,
+                Event::Message(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {
+                    drop(self.meter.whole());
+                    Ok(())
                 }
+                Event::Message(Some(Ok(Message::Close(_)) | Err(_)) | None) => Err(End::Gone),
+                Event::Answer(answer) => self.send(answer).await,
+                Event::Stranger => Err(End::Told(close_code::POLICY, "name and password did not come in time")),
+                Event::Leaving => Err(self.leave().await),
+            };
+            if let Err(end) = done {
+                return end;
+            }
+            if login.is_some() && self.conversation.is_known() {
+                login = None;
+                self.meter.take_of(self.memory.clone());
             }
         }
     }
-}
 
-/// Ends the connection of a client that asks for more and more without taking what it asked for.
-async fn too_many(mut socket: WebSocket) {
-    let reason = "too many requests are not answered yet: wait for some, or use another connection";
-    let close = CloseFrame { code: close_code::POLICY, reason: reason.into() };
-    // The connection ends in any case.
-    let _ = timeout(SLOW, socket.send(Message::Close(Some(close)))).await;
-}
-
-async fn take(conversation: &mut Conversation, request: Option<&[u8]>, asker: Asker) {
-    let Some(request) = request else {
-        let message = "a binary request begins with the length of its media type and the media type, which is that of GraphBinary 1 \
-                       or of GraphSON 2 or 3";
-        return asker.refuse_soon(Refused::new(Status::MalformedRequest, message));
-    };
-    match asker.form.read(request) {
-        Ok(request) => {
-            let asker = Asker { id: Some(request.id), ..asker };
-            conversation.take(request, asker).await;
-        }
-        Err(unread) => {
-            let refused = Refused::new(Status::MalformedRequest, unread.error.render());
-            Asker { id: unread.id, ..asker }.refuse_soon(refused);
+    async fn next(&mut self, login: &mut Option<Pin<Box<Sleep>>>) -> Event {
+        let too_late = async {
+            match login {
+                Some(login) => login.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            message = self.socket.recv() => Event::Message(message),
+            Some(answer) = self.answered.recv() => Event::Answer(answer),
+            () = too_late => Event::Stranger,
+            _ = self.leaving.wait_for(|leaving| *leaving) => Event::Leaving,
         }
     }
+
+    async fn take(&mut self, bytes: Bytes, is_text: bool) -> Result<(), End> {
+        let share = self.meter.whole();
+        let Ok(open) = self.open.clone().try_acquire_owned() else {
+            let reason = "too many requests are not answered yet: wait for some, or use another connection";
+            return Err(End::Told(close_code::POLICY, reason));
+        };
+        let frame = if is_text { Some((TEXT, bytes)) } else { split_frame(&bytes) };
+        let form = frame.as_ref().map_or(TEXT, |(form, _)| *form);
+        let mut asker = Asker::new(form, self.answers.clone(), self.memory.clone());
+        (asker.is_text, asker.is_older, asker.open) = (is_text, self.is_older, Some(open));
+        let answer = match frame {
+            Some((form, bytes)) => self.conversation.take(gremlin::Message { form, bytes, share }, asker).await,
+            None => Some(asker.answer(&Refused::new(Status::MalformedRequest, NO_FRAME).reply(None))),
+        };
+        match answer {
+            Some(answer) => self.send(answer).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn send(&mut self, Answer { encoded, is_text, share, .. }: Answer) -> Result<(), End> {
+        let message = match encoded {
+            Encoded::Text(text) if is_text => Message::Text(text.into()),
+            encoded => Message::Binary(encoded.into_bytes().into()),
+        };
+        let sent = self.socket.send(message).await;
+        drop(share);
+        sent.map_err(|_| End::Gone)
+    }
+
+    /// Sends the responses that are there.
+    async fn leave(&mut self) -> End {
+        while let Ok(answer) = self.answered.try_recv() {
+            if let Err(end) = self.send(answer).await {
+                return end;
+            }
+        }
+        End::Told(close_code::AWAY, "the server stops")
+    }
 }
+
+const NO_FRAME: &str = "a binary request begins with the length of its media type and the media type, which is that of GraphBinary 1 \
+                        or of GraphSON 2 or 3";

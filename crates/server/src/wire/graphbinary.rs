@@ -20,15 +20,17 @@ use mangrove::describe::{
 use mangrove::graph::record::property_id;
 use mangrove::graph::{DateTime, Direction, Token};
 
-use super::Reply;
+use super::{Attribute, Encoded, Reply, Style};
 
 const VERSION: u8 = 0x81;
 const NULL: [u8; 2] = [0xfe, 0x01];
 const IS_NULL: u8 = 0x01;
+const LIST: u8 = 0x09;
+const TRAVERSER: u8 = 0x21;
 
 /// Appends a response.
 pub fn write_reply(out: &mut Vec<u8>, reply: &Reply<'_>) {
-    let mut out = Writer { out, with_properties: reply.with_properties, is_older: reply.is_older };
+    let mut out = Writer { out, with_properties: true, is_older: false };
     out.byte(VERSION);
     match reply.id {
         Some(id) => {
@@ -44,22 +46,29 @@ pub fn write_reply(out: &mut Vec<u8>, reply: &Reply<'_>) {
     for (key, values) in &reply.attributes {
         out.string(key);
         match values {
-            super::Attribute::Text(text) => out.string(text),
-            super::Attribute::Texts(texts) => out.list(texts, |out, text| out.string(text)),
+            Attribute::Text(text) => out.string(text),
+            Attribute::Texts(texts) => out.list(texts, |out, text| out.string(text)),
         }
     }
     out.count(0);
-    match &reply.results {
-        None => out.null(),
-        Some(results) => out.list(results, |out, value| match reply.as_traversers {
-            false => out.described(value),
-            true => {
-                out.kind(0x21);
-                out.long(1);
-                out.described(value);
-            }
-        }),
+    match reply.results.as_ref().map(|results| (results.count(), results.encoded())) {
+        Some((count, Encoded::Bytes(bytes))) => {
+            out.kind(LIST);
+            out.count(count);
+            out.bytes(bytes);
+        }
+        _ => out.null(),
     }
+}
+
+/// Appends a result.
+pub fn write_result(out: &mut Vec<u8>, style: Style, result: &Described) {
+    let mut out = Writer { out, with_properties: style.with_properties, is_older: style.is_older };
+    if style.as_traversers {
+        out.kind(TRAVERSER);
+        out.long(1);
+    }
+    out.described(result);
 }
 
 struct Writer<'o> {
@@ -118,7 +127,7 @@ impl Writer<'_> {
     }
 
     fn list<T>(&mut self, items: &[T], write: impl FnMut(&mut Self, &T)) {
-        self.collection(0x09, items, write);
+        self.collection(LIST, items, write);
     }
 
     fn described(&mut self, value: &Described) {
@@ -170,7 +179,7 @@ impl Writer<'_> {
         match self.with_properties {
             false => self.null(),
             true => {
-                self.kind(0x09);
+                self.kind(LIST);
                 self.count(properties.iter().map(|property| property.values.len()).sum());
                 self.vertex_properties(id, properties);
             }

@@ -13,7 +13,7 @@ use mangrove::describe::{
 use mangrove::graph::record::property_id;
 use mangrove::graph::{Direction, Token};
 
-use super::{Attribute, Reply};
+use super::{Attribute, Encoded, Form, Reply, Results, Style};
 
 /// A version of GraphSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ pub enum GraphSon {
 
 /// Appends a response.
 pub fn write_reply(out: &mut String, version: GraphSon, reply: &Reply<'_>) {
-    let mut out = Writer { out, version, with_properties: reply.with_properties, is_older: reply.is_older };
+    let mut out = Writer { out, version, with_properties: true, is_older: false };
     out.raw("{\"requestId\":");
     match reply.id {
         Some(id) => out.string(&id.to_string()),
@@ -42,20 +42,34 @@ pub fn write_reply(out: &mut String, version: GraphSon, reply: &Reply<'_>) {
         },
     );
     out.raw("},\"result\":{\"data\":");
-    match &reply.results {
-        None => out.raw("null"),
-        Some(results) => out.list(results, |out, value| match reply.as_traversers {
-            false => out.described(value),
-            true => out.typed("g:Traverser", |out| {
-                out.raw("{\"bulk\":{\"@type\":\"g:Int64\",\"@value\":1},\"value\":");
-                out.described(value);
-                out.raw("}");
-            }),
+    match reply.results.as_ref().map(Results::encoded) {
+        Some(Encoded::Text(items)) => out.collection_of("g:List", |out| {
+            out.raw("[");
+            out.raw(items);
+            out.raw("]");
         }),
+        _ => out.raw("null"),
     }
     out.raw(",\"meta\":");
     out.map([].iter(), |_, (): &()| (), |_, ()| ());
     out.raw("}}");
+}
+
+/// Appends a result to those before it.
+pub fn write_result(out: &mut String, style: Style, is_first: bool, result: &Described) {
+    let Form::GraphSon(version) = style.form else { return };
+    let mut out = Writer { out, version, with_properties: style.with_properties, is_older: style.is_older };
+    if !is_first {
+        out.raw(",");
+    }
+    match style.as_traversers {
+        false => out.described(result),
+        true => out.typed("g:Traverser", |out| {
+            out.raw("{\"bulk\":{\"@type\":\"g:Int64\",\"@value\":1},\"value\":");
+            out.described(result);
+            out.raw("}");
+        }),
+    }
 }
 
 struct Writer<'o> {
@@ -106,9 +120,14 @@ impl Writer<'_> {
     }
 
     fn collection<T>(&mut self, name: &str, items: &[T], write: impl FnMut(&mut Self, &T)) {
+        self.collection_of(name, |out| out.items(items, write));
+    }
+
+    /// A collection whose array `write` writes.
+    fn collection_of(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
         match self.version {
-            GraphSon::V2 => self.items(items, write),
-            GraphSon::V3 => self.typed(name, |out| out.items(items, write)),
+            GraphSon::V2 => write(self),
+            GraphSon::V3 => self.typed(name, write),
         }
     }
 

@@ -2,15 +2,14 @@
 
 mod graphbinary;
 mod graphson;
+mod reply;
 mod request;
 
-use std::borrow::Cow;
+use axum::body::Bytes;
+use axum::http::{HeaderMap, header};
 
-use mangrove::describe::Described;
-use uuid::Uuid;
-
-use crate::status::Status;
 pub use graphson::GraphSon;
+pub use reply::{Attribute, Encoded, Reply, Results, Style};
 pub use request::{RefusedRequest, Request, Sent};
 
 /// The form of a request, and of its responses.
@@ -63,68 +62,21 @@ impl Form {
             }
         }
     }
-
-    /// Writes a response.
-    pub fn write(self, reply: &Reply<'_>) -> Vec<u8> {
-        match self {
-            Form::GraphBinary => {
-                let mut out = Vec::with_capacity(256);
-                graphbinary::write_reply(&mut out, reply);
-                out
-            }
-            Form::GraphSon(version) => {
-                let mut out = String::with_capacity(256);
-                graphson::write_reply(&mut out, version, reply);
-                out.into_bytes()
-            }
-        }
-    }
 }
 
 /// The frame of a request in a binary WebSocket message: the length of the media type, the media type, the request.
-pub fn split_frame(message: &[u8]) -> Option<(Form, &[u8])> {
+pub fn split_frame(message: &Bytes) -> Option<(Form, Bytes)> {
     let (length, rest) = message.split_first()?;
     let (media_type, request) = rest.split_at_checked(usize::from(*length))?;
-    Some((Form::of_media_type(str::from_utf8(media_type).ok()?)?, request))
+    Some((Form::of_media_type(str::from_utf8(media_type).ok()?)?, message.slice_ref(request)))
 }
 
 /// Whether a driver is older than 3.8, by its `User-Agent`: `NotAvailable Gremlin-Python.3.7.4 3.11 Linux …`.
-pub fn is_older(user_agent: &str) -> bool {
-    let version = user_agent.split(' ').find_map(|word| word.strip_prefix("Gremlin-")?.split_once('.'));
+pub fn is_older(headers: &HeaderMap) -> bool {
+    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let version = agent.split(' ').find_map(|word| word.strip_prefix("Gremlin-")?.split_once('.'));
     let mut parts = version.map_or("", |(_, version)| version).split('.').map(|part| part.parse::<u32>());
     matches!((parts.next(), parts.next()), (Some(Ok(3)), Some(Ok(..8))))
-}
-
-/// A response, or a part of one.
-pub struct Reply<'r> {
-    pub id: Option<Uuid>,
-    pub status: Status,
-    pub message: Cow<'r, str>,
-    pub attributes: Vec<(&'static str, Attribute)>,
-    pub results: Option<&'r [Described]>,
-    /// Each result comes as a traverser, as for bytecode.
-    pub as_traversers: bool,
-    /// Elements come with their properties.
-    pub with_properties: bool,
-    /// The driver is older than 3.8, and reads times as milliseconds only.
-    pub is_older: bool,
-}
-
-impl<'r> Reply<'r> {
-    pub fn new(id: Option<Uuid>, status: Status) -> Self {
-        let (message, attributes) = (Cow::Borrowed(""), Vec::new());
-        Self { id, status, message, attributes, results: None, as_traversers: false, with_properties: true, is_older: false }
-    }
-
-    pub fn message(self, message: impl Into<Cow<'r, str>>) -> Self {
-        Self { message: message.into(), ..self }
-    }
-}
-
-/// What a response says beside its status.
-pub enum Attribute {
-    Text(String),
-    Texts(Vec<String>),
 }
 
 #[cfg(test)]
@@ -133,6 +85,7 @@ mod tests {
 
     #[test]
     fn older_drivers_say_so() {
+        let is_older = |agent: &'static str| is_older(&[(header::USER_AGENT, agent.parse().unwrap())].into_iter().collect());
         assert!(is_older("NotAvailable Gremlin-Python.3.7.4 3.11.7 Linux.5.10 x86_64"));
         assert!(is_older("app Gremlin-Java.3.6.0 17 Linux"));
         for newer in [
@@ -155,9 +108,10 @@ mod tests {
             Form::accepted("text/html, application/vnd.gremlin-v2.0+json;q=0.9, */*"),
             Some(Form::GraphSon(GraphSon::V2))
         );
-        assert_eq!(split_frame(b"\x10application/jsonrest"), Some((Form::GraphSon(GraphSon::V3), &b"rest"[..])));
+        let framed = split_frame(&Bytes::from_static(b"\x10application/jsonrest"));
+        assert_eq!(framed, Some((Form::GraphSon(GraphSon::V3), Bytes::from_static(b"rest"))));
         for wrong in [&b""[..], b"\x05", b"\x21application/json", b"\x02\xff\xff"] {
-            assert_eq!(split_frame(wrong), None);
+            assert_eq!(split_frame(&Bytes::from_static(wrong)), None);
         }
     }
 }

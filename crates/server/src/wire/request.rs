@@ -17,6 +17,8 @@ pub struct Request {
     /// The argument `gremlin`, if it is bytecode. As text it is among `args`.
     pub bytecode: Option<Result<Sent>>,
     pub args: Map,
+    /// The values that it holds, those within others included.
+    pub values: usize,
 }
 
 /// What a driver sends to be run.
@@ -50,8 +52,8 @@ impl Request {
 
     fn new(read: Result<RequestSyntax, BadRequest>) -> Result<Self, RefusedRequest> {
         match read {
-            Ok(RequestSyntax { id, op, processor, bytecode, args }) => {
-                Ok(Self { id, op, processor, bytecode: bytecode.map(Sent::of_bytecode), args })
+            Ok(RequestSyntax { id, op, processor, bytecode, args, values }) => {
+                Ok(Self { id, op, processor, bytecode: bytecode.map(Sent::of_bytecode), args, values })
             }
             Err(BadRequest { id, error }) => Err(RefusedRequest { id, error: error.into() }),
         }
@@ -60,29 +62,27 @@ impl Request {
 
 impl Sent {
     fn of_bytecode(syntax: TraversalSyntax) -> Result<Self> {
-        match Self::end_of_transaction(&syntax) {
+        match ended_by(&syntax) {
             Some(end) => Ok(end),
             None => Query::of_bytecode(syntax).map(Self::Query),
         }
     }
 
-    /// Reads text: a query, or the end of a transaction.
-    pub fn of_text(text: &str) -> Result<Self> {
-        let ended = text.contains("tx").then(|| gremlin::parse(text).ok()).flatten();
-        match ended.as_ref().and_then(Self::end_of_transaction) {
-            Some(end) => Ok(end),
-            None => Query::parse(text).map(Self::Query),
-        }
+    /// Reads a text that ends a transaction.
+    pub fn end_of_transaction(text: &str) -> Option<Self> {
+        // Hardly any other text is parsed twice.
+        let text = Some(text).filter(|text| text.starts_with("g") && text.len() < 100 && text.contains("tx"))?;
+        ended_by(&gremlin::parse(text).ok()?)
     }
+}
 
-    fn end_of_transaction(syntax: &TraversalSyntax) -> Option<Self> {
-        match &syntax.calls[..] {
-            [tx, end] if tx.name == "tx" && end.args.is_empty() => match end.name.as_str() {
-                "commit" => Some(Self::Commit),
-                "rollback" => Some(Self::Rollback),
-                _ => None,
-            },
+fn ended_by(syntax: &TraversalSyntax) -> Option<Sent> {
+    match &syntax.calls[..] {
+        [tx, end] if tx.name == "tx" && end.args.is_empty() => match end.name.as_str() {
+            "commit" => Some(Sent::Commit),
+            "rollback" => Some(Sent::Rollback),
             _ => None,
-        }
+        },
+        _ => None,
     }
 }

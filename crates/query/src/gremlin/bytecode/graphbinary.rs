@@ -89,6 +89,12 @@ impl<'a> BinaryReader<'a> {
             n => problem(format!("{n} bytes follow the end of the request")),
         }
     }
+
+    /// The values read so far, those within others included.
+    pub(super) fn values(&self) -> usize {
+        self.usage.arguments
+    }
+
     fn query(&mut self) -> Read<TraversalSyntax> {
         match [self.bytes.byte()?, self.bytes.byte()?] {
             [BYTECODE, 0] => {}

@@ -84,6 +84,11 @@ pub(super) struct JsonReader {
 }
 
 impl JsonReader {
+    /// The values read so far, those within others included.
+    pub(super) fn values(&self) -> usize {
+        self.usage.arguments
+    }
+
     pub(super) fn query(&mut self, json: &Json) -> Read<TraversalSyntax> {
         let body = match typed(json) {
             Some(("g:Bytecode", body)) => body,

@@ -15,7 +15,7 @@ use mangrove_graph::Value;
 use super::error::SyntaxError;
 use super::lex::is_word;
 use super::names;
-use super::parse::{DEPTH_MAX, JOINTS_MAX, STEPS_MAX};
+use super::parse::{ARGUMENTS_MAX, DEPTH_MAX, JOINTS_MAX, STEPS_MAX};
 use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
 use crate::diagnostics::Span;
 
@@ -56,6 +56,7 @@ impl Problem {
 #[derive(Default)]
 struct Usage {
     depth: usize,
+    arguments: usize,
     joints: usize,
     steps: usize,
 }
@@ -64,6 +65,10 @@ impl Usage {
     fn enter(&mut self) -> Read<()> {
         if self.depth == DEPTH_MAX {
             return problem(format!("arguments are nested too deep: the limit is {DEPTH_MAX}"));
+        }
+        self.arguments += 1;
+        if self.arguments > ARGUMENTS_MAX {
+            return problem(format!("more than {ARGUMENTS_MAX} values: send them in several requests"));
         }
         self.depth += 1;
         Ok(())

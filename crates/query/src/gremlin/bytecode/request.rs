@@ -19,8 +19,8 @@ use crate::gremlin::syntax::{Argument, ArgumentKind, TraversalSyntax};
 
 /// The argument that holds the query.
 const QUERY: &str = "gremlin";
-/// The most arguments of a request. Drivers send six at most.
-const ARGUMENTS_MAX: usize = 64;
+/// The most named arguments of a request. Drivers send six at most.
+const NAMED_MAX: usize = 64;
 
 /// A request to a server.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct RequestSyntax {
     /// The query, if it is bytecode. As text it is among `args`.
     pub bytecode: Option<TraversalSyntax>,
     pub args: Map,
+    /// The values that it holds, those within others included.
+    pub values: usize,
 }
 
 /// A request that cannot be read, with its id if that can.
@@ -48,6 +50,7 @@ pub fn read_binary_request(bytes: &[u8]) -> Result<RequestSyntax, BadRequest> {
         let mut request = RequestSyntax::new(*id.insert(reader.request_id()?));
         (request.op, request.processor) = (reader.text()?, reader.text()?);
         reader.request_arguments(|key, value| request.put(key, value))?;
+        request.values = reader.values();
         Ok(request)
     };
     read(&mut id).map_err(|problem| BadRequest { id, error: Problem::into_error(problem) })
@@ -80,6 +83,7 @@ pub fn read_json_request(text: &str) -> Result<RequestSyntax, BadRequest> {
             };
             request.put(key.into(), value)?;
         }
+        request.values = reader.values();
         Ok(request)
     };
     crate::stack::with_room(graphson::STACK_BYTES, || read(&mut id))
@@ -100,12 +104,12 @@ fn arguments(json: Option<&Json>) -> Read<Vec<(&str, &Json)>> {
 
 impl RequestSyntax {
     fn new(id: Uuid) -> Self {
-        Self { id, op: String::new(), processor: String::new(), bytecode: None, args: Map::new() }
+        Self { id, op: String::new(), processor: String::new(), bytecode: None, args: Map::new(), values: 0 }
     }
 
     fn put(&mut self, key: String, value: ArgumentKind) -> Read<()> {
-        if self.args.len() == ARGUMENTS_MAX {
-            return problem(format!("a request has at most {ARGUMENTS_MAX} arguments"));
+        if self.args.len() == NAMED_MAX {
+            return problem(format!("a request has at most {NAMED_MAX} arguments"));
         }
         match value {
             ArgumentKind::Traversal(mut query) if key == QUERY => {

@@ -1,0 +1,216 @@
+//! What one client asks for, and the answers.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Bytes;
+use mangrove::CancelToken;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::task::spawn_blocking;
+
+use super::ask::Ask;
+use super::asker::{Answer, Asker};
+use super::login::Login;
+use super::memory::Share;
+use super::refused::Refused;
+use super::run::Run;
+use super::session::Session;
+use super::{Gremlin, Unread};
+use crate::status::Status;
+use crate::users::Role;
+use crate::wire::{Form, Request};
+
+/// The most requests of a client that wait until it has said who it is.
+const DEFERRED_MAX: usize = 32;
+/// The most open sessions of a client. Drivers open one on a connection.
+const SESSIONS_OF_CLIENT_MAX: usize = 16;
+
+/// A request as it came.
+pub struct Message {
+    pub form: Form,
+    pub bytes: Bytes,
+    /// The memory that it takes, if it is large.
+    pub share: Option<Share>,
+}
+
+/// The requests of one client.
+pub struct Conversation {
+    gremlin: Arc<Gremlin>,
+    /// Stops what runs for the client.
+    cancel: CancelToken,
+    sessions: Vec<Session>,
+    /// `None` until the client has said who it is.
+    role: Option<Role>,
+    /// The requests to answer once it has.
+    deferred: Vec<(Message, Asker)>,
+}
+
+impl Conversation {
+    /// A conversation with a client of a role; `None` if it has not yet said who it is.
+    pub fn new(gremlin: Arc<Gremlin>, role: Option<Role>) -> Self {
+        Self { gremlin, cancel: CancelToken::default(), sessions: Vec::new(), role, deferred: Vec::new() }
+    }
+
+    /// Whether the client has said who it is, or need not.
+    pub fn is_known(&self) -> bool {
+        self.role.is_some()
+    }
+
+    /// Begins to answer a request, and gives the answer if it is there at once. Requests of a session run one after the other; others
+    /// run side by side. A client that has not said who it is is asked to, and has the requests that it sent before answered then.
+    pub async fn take(&mut self, message: Message, mut asker: Asker) -> Option<Answer> {
+        let request = match self.gremlin.read(message.form, message.bytes.clone()).await {
+            Ok(request) => request,
+            Err(Unread { id, refused }) => {
+                asker.id = id;
+                return Some(asker.answer(&refused.reply(id)));
+            }
+        };
+        asker.id = Some(request.id);
+        match self.role {
+            None if request.op == "authentication" => self.log_in(&request, asker).await,
+            None => self.defer(message, asker),
+            Some(role) => {
+                drop(message);
+                self.answer(role, request, asker).await
+            }
+        }
+    }
+
+    fn defer(&mut self, message: Message, asker: Asker) -> Option<Answer> {
+        if self.deferred.len() == DEFERRED_MAX {
+            let refused = Refused::new(Status::Unauthorized, "say first who you are");
+            return Some(asker.answer(&refused.reply(asker.id)));
+        }
+        let wanted = self.deferred.is_empty().then(|| asker.answer(&asker.reply(Status::Authenticate)));
+        self.deferred.push((message, asker));
+        wanted
+    }
+
+    async fn log_in(&mut self, request: &Request, asker: Asker) -> Option<Answer> {
+        self.role = match Login::of_sasl(&request.args) {
+            Some(login) => self.gremlin.check(login).await,
+            None => None,
+        };
+        let wrong =
+            |asker: &Asker| asker.answer(&Refused::new(Status::Unauthorized, "name or password is wrong").reply(asker.id));
+        let deferred = std::mem::take(&mut self.deferred);
+        if deferred.is_empty() {
+            return Some(match self.role {
+                Some(_) => asker.answer(&asker.reply(Status::NoContent)),
+                None => wrong(&asker),
+            });
+        }
+        // The responses are those to the requests that came before.
+        for (message, asker) in deferred {
+            let answers = asker.answers.clone();
+            let answer = match self.role {
+                // Known now, so it does not come here again.
+                Some(_) => Box::pin(self.take(message, asker)).await,
+                None => Some(wrong(&asker)),
+            };
+            if let Some(answer) = answer {
+                // If the client is gone, nobody wants to know.
+                tokio::spawn(async move { drop(answers.send(answer).await) });
+            }
+        }
+        None
+    }
+
+    async fn answer(&mut self, role: Role, request: Request, mut asker: Asker) -> Option<Answer> {
+        let begun = Instant::now();
+        let ask = self.gremlin.ask(request, &mut asker.share).await;
+        match ask.and_then(|ask| ask.allowed(role)) {
+            Ok(Ask::Close { session }) => match self.sessions.iter().position(|open| open.name() == session) {
+                Some(at) => self.sessions.swap_remove(at).close(asker),
+                None => return Some(asker.answer(&asker.reply(Status::NoContent))),
+            },
+            Ok(Ask::Run { session: Some(name), run }) => {
+                asker.deadline = run.deadline(begun);
+                match self.session(&name) {
+                    Ok(session) => session.run(run, asker),
+                    Err(refused) => return Some(asker.answer(&refused.reply(asker.id))),
+                }
+            }
+            Ok(Ask::Run { session: None, run }) => {
+                asker.deadline = run.deadline(begun);
+                return self.run(run, asker);
+            }
+            Err(refused) => return Some(asker.answer(&refused.reply(asker.id))),
+        }
+        None
+    }
+
+    /// Answers a request with one response that has all results. It must not write unless `may_write`.
+    pub async fn collect(&mut self, request: Request, form: Form, may_write: bool) -> Option<Answer> {
+        let (answers, mut answer) = mpsc::channel(1);
+        let begun = Instant::now();
+        let mut asker = Asker::new(form, answers, self.gremlin.memory(true).clone());
+        asker.id = Some(request.id);
+        let ask = self.gremlin.ask(request, &mut asker.share).await;
+        let refused = match ask.and_then(|ask| ask.allowed(self.role.unwrap_or(Role::Read))) {
+            Ok(Ask::Run { run, .. }) if run.writes() && !may_write => {
+                Refused::new(Status::Forbidden, "a query in an address must not write: send it in the body of a POST")
+            }
+            Ok(Ask::Run { session: None, run }) => {
+                asker.deadline = run.deadline(begun);
+                return match self.run(Box::new(run.whole()), asker) {
+                    Some(answer) => Some(answer),
+                    None => answer.recv().await,
+                };
+            }
+            Ok(_) => Refused::new(Status::InvalidArguments, "sessions need a WebSocket"),
+            Err(refused) => refused,
+        };
+        Some(asker.answer(&refused.reply(asker.id)))
+    }
+
+    /// Answers a short query at once. Runs others once there is room.
+    fn run(&self, run: Box<Run>, asker: Asker) -> Option<Answer> {
+        let (gremlin, cancel) = (self.gremlin.clone(), self.cancel.clone());
+        match gremlin.rooms.try_enter(run.room()) {
+            Some(place) => {
+                let answer = run.attempt(&asker);
+                if answer.is_none() {
+                    begin(run, cancel, asker, place);
+                }
+                answer
+            }
+            None => {
+                tokio::spawn(async move {
+                    match gremlin.rooms.enter(run.room(), &asker).await {
+                        Err(refused) => asker.refuse_soon(refused),
+                        Ok(place) => begin(run, cancel, asker, place),
+                    }
+                });
+                None
+            }
+        }
+    }
+
+    /// The session of a name, which may begin now.
+    fn session(&mut self, name: &str) -> Result<&Session, Refused> {
+        if let Some(at) = self.sessions.iter().position(|session| session.name() == name) {
+            return Ok(&self.sessions[at]);
+        }
+        if self.sessions.len() == SESSIONS_OF_CLIENT_MAX {
+            return Err(Refused::busy("a connection has too many open sessions: close some"));
+        }
+        self.sessions.push(Session::begin(&self.gremlin, name, self.cancel.clone())?);
+        Ok(&self.sessions[self.sessions.len() - 1])
+    }
+}
+
+/// Runs a query on a thread that may block. Another one may run once it has ended.
+fn begin(run: Box<Run>, cancel: CancelToken, asker: Asker, place: OwnedSemaphorePermit) {
+    drop(spawn_blocking(move || {
+        run.answer(None, cancel, asker);
+        drop(place);
+    }));
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
