@@ -14,9 +14,10 @@ use mangrove_testkit::far::{FAILURES, FailingView, SlowView};
 use tempfile::TempDir;
 
 use crate::services::SERVICES;
+use crate::wire::Wire;
 
 /// A query that runs longer counts as failed.
-const TIMEOUT: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The store to run on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -25,6 +26,8 @@ pub enum StoreKind {
     Oracle,
     /// The durable store, in a temporary directory.
     Hot,
+    /// The durable store behind a server, which answers over a WebSocket.
+    Wire,
     /// GraphAr files, for the graphs that scenarios only read, if the format can hold them. Others are in memory.
     Lake,
 }
@@ -36,6 +39,7 @@ pub enum Database {
         /// Removed with the database.
         _directory: TempDir,
     },
+    Wire(Box<Wire>),
     Lake {
         graph: Box<Oracle>,
         files: LakeView,
@@ -48,7 +52,7 @@ impl Database {
     pub fn create(kind: StoreKind) -> Result<Self, String> {
         match kind {
             StoreKind::Oracle | StoreKind::Lake => Ok(Database::Oracle(Box::default())),
-            StoreKind::Hot => {
+            StoreKind::Hot | StoreKind::Wire => {
                 let directory = tempfile::tempdir().map_err(|e| format!("no temporary directory: {e}"))?;
                 let options = OpenOptions { durability: Durability::Relaxed, ..OpenOptions::default() };
                 let store = Store::open(directory.path(), &options).map_err(|e| e.to_string())?;
@@ -73,12 +77,20 @@ impl Database {
         Ok(Database::Lake { graph, files: LakeView::new(lake.into(), None), _directory: directory })
     }
 
+    /// The same graph, behind a server from now on.
+    pub fn into_served(self) -> Result<Self, String> {
+        let Database::Hot { store, _directory } = self else { return Ok(self) };
+        drop(store);
+        Ok(Database::Wire(Box::new(Wire::serve(_directory)?)))
+    }
+
     /// Reads a consistent view.
     pub fn read<T>(&self, read: impl FnOnce(&dyn GraphView) -> Result<T, String>) -> Result<T, String> {
         match self {
             // As if it were far away: the engine then reads in large batches.
             Database::Oracle(graph) => read(&SlowView::new(&**graph, Duration::ZERO)),
             Database::Hot { store, .. } => read(&store.snapshot().map_err(|e| e.to_string())?),
+            Database::Wire(wire) => wire.read(read),
             Database::Lake { files, .. } => read(files),
         }
     }
@@ -98,6 +110,7 @@ impl Database {
                 }
                 Ok(result)
             }
+            Database::Wire(_) => Err("a graph behind a server is changed by queries only".into()),
             Database::Hot { store, .. } => {
                 let mut transaction = store.begin().map_err(|e| e.to_string())?;
                 let result = write(&mut transaction)?;
@@ -117,6 +130,9 @@ impl Database {
     /// All results of a query. With `keep` the changes are committed. An error is the engine's message.
     pub fn query(&mut self, text: &str, parameters: &Parameters, keep: bool) -> Result<Vec<Value>, String> {
         let query = Query::parse(text).map_err(|e| e.to_string())?;
+        if let Database::Wire(wire) = self {
+            return wire.query(text, parameters, keep || !query.writes());
+        }
         if query.writes() {
             return self.write(keep, |graph| results(&query, Graph::Write(graph), parameters));
         }

@@ -19,6 +19,7 @@ mod report;
 mod scenario;
 mod services;
 mod support;
+mod wire;
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};

@@ -86,6 +86,9 @@ impl Runner {
         if self.store == StoreKind::Lake && graphs::STATIC.contains(&name) {
             database = database.into_files()?;
         }
+        if self.store == StoreKind::Wire {
+            database = database.into_served()?;
+        }
         self.databases.insert(name.to_owned(), database);
         Ok(())
     }

@@ -9,10 +9,14 @@ use mangrove_query::procedure::{Failure, Invocation, Procedure, Procedures, Valu
 /// Only these services. One scenario lists all that exist.
 pub static SERVICES: LazyLock<Arc<Procedures>> = LazyLock::new(|| {
     let mut services = Procedures::none();
-    services.insert("tinker.search", Procedure::new(search));
-    services.insert("tinker.degree.centrality", Procedure::new(degree));
+    named().into_iter().for_each(|(name, service)| services.insert(name, service));
     Arc::new(services)
 });
+
+/// The services, for a database to register.
+pub fn named() -> [(&'static str, Procedure); 2] {
+    [("tinker.search", Procedure::new(search)), ("tinker.degree.centrality", Procedure::new(degree))]
+}
 
 /// Properties of vertices and edges whose text contains `search`. With `type`, only those of elements of that type.
 fn search(call: &Invocation<'_>) -> Result<Values, Failure> {
@@ -44,7 +48,8 @@ fn vertices(graph: &dyn GraphView) -> Result<Vec<VertexId>, Failure> {
     Ok(vertices)
 }
 
-fn of_vertex(graph: &dyn GraphView, vertex: VertexId) -> Result<Vec<Value>, Failure> {
+/// The properties of a vertex.
+pub fn of_vertex(graph: &dyn GraphView, vertex: VertexId) -> Result<Vec<Value>, Failure> {
     let properties = record::properties(graph, ElementId::Vertex(vertex))?;
     let values = properties.into_iter().flat_map(|property| {
         let (key, name) = (property.key, property.name);

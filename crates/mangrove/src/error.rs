@@ -43,6 +43,8 @@ impl From<GraphError> for QueryError {
         match error {
             GraphError::Busy { timed_out: true, .. } => QueryFailure::new(QueryErrorKind::Timeout, error.to_string()).into(),
             GraphError::Busy { .. } => QueryFailure::new(QueryErrorKind::Cancelled, error.to_string()).into(),
+            // As when the query itself meets them. Its results are read later.
+            GraphError::Late(_) | GraphError::Stopped | GraphError::OverBudget { .. } => QueryFailure::from(error).into(),
             error => Self::Graph(error),
         }
     }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow_buffer::NullBuffer;
@@ -33,6 +34,21 @@ impl Graph {
 
     fn count(&self) -> Value {
         self.query("g.V().count()").unwrap().values().unwrap().remove(0)
+    }
+}
+
+#[test]
+fn results_that_are_read_too_late_are_a_timeout() {
+    let graph = Graph::new();
+    graph.query("g.inject(1..1000).addV('a')").unwrap();
+    let timeout = Duration::from_millis(500);
+    let options = QueryOptions { timeout: Some(timeout), ..QueryOptions::default() };
+    let mut results = graph.db.query("g.V()", &Parameters::new(), &options).unwrap();
+    assert!(results.next_described().unwrap().unwrap().len() < 1000);
+    std::thread::sleep(timeout);
+    match results.next_described() {
+        Err(QueryError::Query(error)) => assert_eq!(error.kind, QueryErrorKind::Timeout),
+        other => panic!("{other:?}"),
     }
 }
 

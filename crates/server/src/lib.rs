@@ -7,6 +7,7 @@
 //! Queries block, so they run on threads of their own, a bounded number at a time. A client that does not take its results holds its
 //! query back, and one that goes ends it.
 
+pub mod client;
 pub mod gremlin;
 pub mod status;
 pub mod users;
@@ -22,7 +23,7 @@ use mangrove::Database;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
 use gremlin::Gremlin;
@@ -88,13 +89,16 @@ pub struct Server {
     gremlin: Arc<Gremlin>,
     stop: Option<oneshot::Sender<()>>,
     leave: watch::Sender<bool>,
+    connections: Arc<Semaphore>,
     runtime: Option<Runtime>,
 }
 
+/// The most open connections. Further ones wait to be taken.
+const CONNECTIONS_MAX: usize = 16_384;
 /// How long queries may take to end when a server stops.
 const STOPPING: Duration = Duration::from_secs(10);
 /// How long the last responses may take to leave.
-const LEAVING: Duration = Duration::from_millis(200);
+const LEAVING: Duration = Duration::from_secs(1);
 
 impl Server {
     /// Serves databases by the names of their traversal sources. `g` stands for the first.
@@ -118,9 +122,15 @@ impl Server {
         let tls = options.tls.map(|files| files.acceptor()).transpose()?;
         let gremlin = Arc::new(Gremlin::new(databases, options.limits, gatekeeper));
         let ((stop, stopped), (leave, leaving)) = (oneshot::channel(), watch::channel(false));
-        let web = Arc::new(Web { gremlin: gremlin.clone(), request_bytes_max: options.request_bytes_max, leaving });
+        let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let web = Arc::new(Web {
+            gremlin: gremlin.clone(),
+            request_bytes_max: options.request_bytes_max,
+            connections: connections.clone(),
+            leaving,
+        });
         runtime.spawn(web::listen(listener, tls, web::router(web.clone()), web, stopped));
-        Ok(Self { address, gremlin, stop: Some(stop), leave, runtime: Some(runtime) })
+        Ok(Self { address, gremlin, stop: Some(stop), leave, connections, runtime: Some(runtime) })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -141,8 +151,8 @@ impl Drop for Server {
             runtime.block_on(async {
                 // Those that take longer are cancelled, as their connections end.
                 let _ = timeout(STOPPING, self.gremlin.drain()).await;
-                tokio::time::sleep(LEAVING).await;
                 let _ = self.leave.send(true);
+                let _ = timeout(LEAVING, self.connections.acquire_many(CONNECTIONS_MAX as u32)).await;
                 // Sessions undo what they have not committed.
                 let _ = timeout(STOPPING, self.gremlin.end_of_sessions()).await;
             });

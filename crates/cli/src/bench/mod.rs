@@ -1,6 +1,7 @@
-//! `mangrove bench`: runs published workloads on graphs that it makes.
+//! `mangrove bench`: runs published workloads on graphs that it makes, and measures a server.
 
 mod paths;
+mod requests;
 mod social;
 
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Failure;
 use mangrove::workloads::Workload;
 
-/// Run a published workload on a graph that is made for it, and show how long each of its operations takes
+/// Run a published workload on a graph that is made for it, and show how long each of its operations takes; or measure a server
 #[derive(Args)]
 pub struct Bench {
     #[command(subcommand)]
@@ -32,6 +33,7 @@ enum Which {
         join: bool,
     },
     Paths(paths::BenchPaths),
+    Requests(requests::BenchRequests),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,6 +49,7 @@ impl Bench {
             Which::Linkbench(social) => social.run(Workload::LinkBench, false),
             Which::Graphsearch { social, join } => social.run(Workload::GraphSearch, join),
             Which::Paths(paths) => paths.run(),
+            Which::Requests(requests) => requests.run(),
         }
     }
 }

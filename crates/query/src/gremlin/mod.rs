@@ -26,7 +26,9 @@ pub mod steps;
 pub mod syntax;
 mod walk;
 
-pub use bytecode::{BadRequest, RequestSyntax, read_binary_request, read_bytecode, read_graphbinary, read_json_request};
+pub use bytecode::{
+    BadRequest, RequestSyntax, read_binary_request, read_bytecode, read_graphbinary, read_json_request, read_plain,
+};
 pub use error::SyntaxError;
 pub use habits::of_other_language;
 pub use parse::parse;

@@ -1,5 +1,6 @@
 //! Takes connections, and serves HTTP on each.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,16 +12,14 @@ use hyper_util::service::TowerToHyperService;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::sync::oneshot::Receiver;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::Web;
 use super::meter::{Meter, Metered, Patience};
 
-/// The most open connections. Further ones wait to be taken.
-const CONNECTIONS_MAX: usize = 16_384;
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 /// The buffer of a connection grows up to this.
@@ -33,24 +32,23 @@ const ASKING: Duration = Duration::from_secs(15);
 
 /// Serves until `stop` says so.
 pub async fn listen(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router, web: Arc<Web>, mut stop: Receiver<()>) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let Ok(connection) = room.clone().acquire_owned().await else { return };
+        let Ok(connection) = web.connections.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = &mut stop => return,
         };
         match accepted {
             Ok((stream, _)) => {
-                let (tls, router) = (tls.clone(), router.clone());
+                let (tls, router, leaving) = (tls.clone(), router.clone(), web.leaving.clone());
                 let memory = web.gremlin.memory(web.gremlin.role_of_all().is_some()).clone();
                 let meter = Arc::new(Meter::new(memory, Patience::default(), connection));
                 tokio::spawn(async move {
                     prepare(&stream);
                     match tls {
-                        None => serve(stream, meter, router).await,
+                        None => serve(stream, meter, router, leaving).await,
                         Some(tls) => match timeout(HEAD, tls.accept(stream)).await {
-                            Ok(Ok(stream)) => serve(stream, meter, router).await,
+                            Ok(Ok(stream)) => serve(stream, meter, router, leaving).await,
                             Ok(Err(error)) => tracing::debug!("a connection without TLS: {error}"),
                             Err(_) => tracing::debug!("a connection did not agree on TLS in time"),
                         },
@@ -72,7 +70,12 @@ fn prepare(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
 
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, meter: Arc<Meter>, router: Router) {
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    meter: Arc<Meter>,
+    router: Router,
+    mut leaving: watch::Receiver<bool>,
+) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER_BYTES_MAX);
     let (service, stream) = (TowerToHyperService::new(router), Metered::new(stream, meter.clone()));
@@ -80,7 +83,17 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, met
         request.extensions_mut().insert(meter.clone());
         service.call(request)
     });
-    if let Err(error) = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await {
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    let is_leaving = async { drop(leaving.wait_for(|leaving| *leaving).await) };
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        () = is_leaving => {
+            // The response that is on its way is the last one.
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
         tracing::debug!("a connection ended: {error}");
     }
 }

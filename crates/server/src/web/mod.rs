@@ -12,7 +12,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::get;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::gremlin::Gremlin;
 pub use listen::listen;
@@ -23,6 +23,8 @@ pub struct Web {
     pub gremlin: Arc<Gremlin>,
     /// The most bytes of a request.
     pub request_bytes_max: usize,
+    /// One permit for each connection that may be open.
+    pub connections: Arc<Semaphore>,
     /// True once connections are to end.
     pub leaving: watch::Receiver<bool>,
 }

@@ -19,6 +19,7 @@ use mangrove::describe::{
 };
 use mangrove::graph::record::property_id;
 use mangrove::graph::{DateTime, Direction, Token};
+use uuid::Uuid;
 
 use super::{Attribute, Encoded, Reply, Style};
 
@@ -58,6 +59,20 @@ pub fn write_reply(out: &mut Vec<u8>, reply: &Reply<'_>) {
             out.bytes(bytes);
         }
         _ => out.null(),
+    }
+}
+
+/// Appends a request.
+pub fn write_request(out: &mut Vec<u8>, id: Uuid, op: &str, processor: &str, args: &[(&str, Value)]) {
+    let mut out = Writer { out, with_properties: true, is_older: false };
+    out.byte(VERSION);
+    out.bytes(id.as_bytes());
+    out.text(op);
+    out.text(processor);
+    out.count(args.len());
+    for (name, value) in args {
+        out.string(name);
+        out.value(value);
     }
 }
 
@@ -372,14 +387,8 @@ mod tests {
 
     /// A value as the argument of a request, read back.
     fn there_and_back(value: &Value) -> Value {
-        let mut bytes = vec![VERSION];
-        bytes.extend_from_slice(&[0; 16]);
-        let mut out = Writer { out: &mut bytes, with_properties: true, is_older: false };
-        out.text("eval");
-        out.text("");
-        out.count(1);
-        out.string("x");
-        out.value(value);
+        let mut bytes = Vec::new();
+        write_request(&mut bytes, Uuid::nil(), "eval", "", &[("x", value.clone())]);
         Request::from_graphbinary(&bytes).unwrap().args.get_str("x").unwrap().clone()
     }
 

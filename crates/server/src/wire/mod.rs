@@ -8,6 +8,7 @@ mod request;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
 
+pub use graphbinary::write_request;
 pub use graphson::GraphSon;
 pub use reply::{Attribute, Encoded, Reply, Results, Style};
 pub use request::{RefusedRequest, Request, Sent};

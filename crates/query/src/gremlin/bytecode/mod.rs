@@ -22,6 +22,7 @@ use crate::diagnostics::Span;
 pub use graphbinary::read_graphbinary;
 pub use graphson::read_bytecode;
 pub use request::{BadRequest, RequestSyntax, read_binary_request, read_json_request};
+pub use scalar::read_plain;
 
 /// What is wrong, and in which argument.
 struct Problem {

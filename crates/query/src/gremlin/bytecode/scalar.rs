@@ -9,11 +9,20 @@ use jiff::{civil, tz::Offset};
 use mangrove_graph::{Date, DateTime, Duration, Uuid, Value, number};
 use num_bigint::BigInt;
 
-use super::{Read, problem, single};
+use super::{Problem, Read, problem, single};
+use crate::gremlin::error::SyntaxError;
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 /// The bytes of the longest integer that a query may have.
 const BIG_INTEGER_BYTES_MAX: usize = number::DIGITS_MAX * 10 / 24;
+
+/// Reads the plain value of a type code from the front of some bytes, without its type; `None` if the type is not plain.
+pub fn read_plain(bytes: &mut &[u8], code: u8) -> Result<Option<Value>, SyntaxError> {
+    let mut reader = Bytes::new(bytes);
+    let value = reader.scalar(code).map_err(Problem::into_error)?;
+    *bytes = &bytes[reader.position()..];
+    Ok(value)
+}
 
 /// Bytes to read from the front.
 pub struct Bytes<'a> {
