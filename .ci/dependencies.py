@@ -50,6 +50,8 @@ MAY_USE = {
     "mangrove-python": {"mangrove", "mangrove-cli", "mangrove-graph", "mangrove-ingest"},
     # A tool for developers; it ships with nothing.
     "mangrove-conformance": {
+        "mangrove",
+        "mangrove-server",
         "mangrove-graph",
         "mangrove-ingest",
         "mangrove-lake",

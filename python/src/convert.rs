@@ -14,7 +14,7 @@
 //! Python's keys must be hashable. A list as a key becomes a `tuple`, a set a `frozenset`, a map a `FrozenDict`.
 
 use mangrove::describe::{Branch, Described};
-use mangrove_graph::{BigInt, Date, DateTime, Direction, Duration, Token, Uuid, Value};
+use mangrove_graph::{BigInt, Date, DateTime, Duration, Token, Uuid, Value};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
@@ -173,18 +173,12 @@ fn token(py: Python<'_>, token: Token) -> Object<'_> {
 
 /// The token for a member of `mangrovedb.T`, `Direction` or `Merge`, by the names of class and member.
 pub fn token_named(class: &str, member: &str) -> Option<Token> {
-    Some(match (class, member.trim_end_matches('_')) {
-        ("T", "id") => Token::Id,
-        ("T", "label") => Token::Label,
-        ("T", "key") => Token::Key,
-        ("T", "value") => Token::Value,
-        ("Direction", "OUT") => Token::Direction(Direction::Out),
-        ("Direction", "IN") => Token::Direction(Direction::In),
-        ("Direction", "BOTH") => Token::Direction(Direction::Both),
-        ("Merge", "outV" | "out_v") => Token::MergeEnd(Direction::Out),
-        ("Merge", "inV" | "in_v") => Token::MergeEnd(Direction::In),
-        _ => return None,
-    })
+    let member = match member.trim_end_matches('_') {
+        "out_v" => "outV",
+        "in_v" => "inV",
+        member => member,
+    };
+    Token::named(class, member)
 }
 
 fn list<'py, T>(py: Python<'py>, items: &[T], convert: fn(Python<'py>, &T) -> Object<'py>) -> Object<'py> {

@@ -7,20 +7,17 @@ import decimal
 import http.client
 import ipaddress
 import json
-import re
 import signal
 import socket
 import ssl
 import struct
 import subprocess
-import sys
 import threading
 import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
 from contextlib import contextmanager
-from pathlib import Path
 
 import mangrovedb as mg
 import pytest
@@ -31,59 +28,12 @@ pytest.importorskip("gremlin_python.driver.client")
 from gremlin_python.driver.client import Client  # noqa: E402
 from gremlin_python.driver.driver_remote_connection import DriverRemoteConnection  # noqa: E402
 from gremlin_python.driver.protocol import GremlinServerError  # noqa: E402
-from gremlin_python.driver.serializer import (  # noqa: E402
-    GraphBinarySerializersV1,
-    GraphSONSerializersV2d0,
-    GraphSONSerializersV3d0,
-)
 from gremlin_python.process.anonymous_traversal import traversal  # noqa: E402
 from gremlin_python.process.graph_traversal import __  # noqa: E402
 from gremlin_python.process.traversal import P, T  # noqa: E402
 from gremlin_python.statics import bigint, long  # noqa: E402
 
-MANGROVE = Path(sys.executable).with_name("mangrove")
-FORMS = {"graphbinary": GraphBinarySerializersV1, "graphson2": GraphSONSerializersV2d0, "graphson3": GraphSONSerializersV3d0}
-
-
-@contextmanager
-def serving(*arguments):
-    """A server on a free port: the process, and its address without the scheme."""
-    command = [MANGROVE, "serve", *map(str, arguments), "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            line = process.stderr.readline()
-            found = re.search(r"wss?://(\S+)/gremlin", line)
-            assert found, line + process.stderr.read()
-            yield process, found[1]
-        finally:
-            process.kill()
-
-
-@pytest.fixture(scope="module")
-def air(tmp_path_factory):
-    """A server that all tests that only read share."""
-    path = tmp_path_factory.mktemp("served") / "air.mg"
-    airports(path).close()
-    with serving(path) as (_, address):
-        yield address
-
-
-@pytest.fixture
-def own(tmp_path):
-    """A server for one test, and the path of its database."""
-    path = tmp_path / "own.mg"
-    airports(path).close()
-    with serving(path, "--timeout", "20s") as (_, address):
-        yield address, path
-
-
-@contextmanager
-def client(address, form="graphbinary", source="g", **options):
-    opened = Client(f"ws://{address}/gremlin", source, message_serializer=FORMS[form](), **options)
-    try:
-        yield opened
-    finally:
-        opened.close()
+from served import FORMS, MANGROVE, air, basic, client, guarded, own, serving, users  # noqa: E402, F401
 
 
 @contextmanager
@@ -334,54 +284,6 @@ def test_several_databases_have_names(tmp_path):
             assert second.submit("g.V().label()").all().result() == ["only"]
 
 
-def post(address, body, path="/gremlin", **headers):
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return fetch(urllib.request.Request(f"http://{address}{path}", data, {"Content-Type": "application/json", **headers}))
-
-
-def get(address, **arguments):
-    return fetch(f"http://{address}/gremlin?{urllib.parse.urlencode(arguments)}")
-
-
-def fetch(request):
-    try:
-        with urllib.request.urlopen(request, timeout=30) as response:
-            return response.status, response.read()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read()
-
-
-def test_http_answers_one_request(air):
-    code, body = post(air, {"gremlin": "g.V().has('elev', gt(low)).count()", "bindings": {"low": 500}})
-    assert code == 200
-    answer = json.loads(body)
-    assert answer["status"]["code"] == 200
-    assert answer["result"]["data"] == {"@type": "g:List", "@value": [{"@type": "g:Int64", "@value": 2}]}
-    code, body = post(air, {"gremlin": "g.V('AUS').values('city')"}, Accept="application/vnd.gremlin-v2.0+json")
-    assert json.loads(body)["result"]["data"] == ["Austin"]
-    code, body = get(air, gremlin="g.V(x).values('elev')", **{"bindings.x": "AUS"})
-    assert code == 200 and json.loads(body)["result"]["data"]["@value"] == [{"@type": "g:Int64", "@value": 542}]
-    code, body = post(air, {"gremlin": "g.V('nowhere')", "evaluationTimeout": None}, **{"Content-Type": "application/x-www-form-urlencoded"})
-    assert code == 200 and json.loads(body)["result"]["data"] == {"@type": "g:List", "@value": []}
-    code, body = post(air, {"gremlin": "g.V().nonsense()"})
-    assert code == 500 and json.loads(body)["status"]["code"] == 597
-    assert post(air, b"{")[0] == 400
-    assert post(air, {"gremlin": "g.V()"}, Accept="image/png")[0] == 406
-    assert get(air)[0] == 400
-
-
-def test_pages_of_other_sites_are_refused(own):
-    address, _ = own
-    write = {"gremlin": "g.addV('airport')"}
-    assert post(address, write, Origin="http://evil.example")[0] == 403
-    assert post(address, write, Host="evil.example")[0] == 403
-    assert post(address, write, **{"Sec-Fetch-Site": "cross-site"})[0] == 403
-    assert get(address, gremlin="g.addV('airport')")[0] == 403
-    assert post(address, write, Origin=f"http://{address}")[0] == 200
-    with client(address) as c:
-        assert c.submit("g.V().hasLabel('airport').count()").all().result() == [5]
-
-
 def test_a_server_may_refuse_writes(tmp_path):
     path = tmp_path / "air.mg"
     airports(path).close()
@@ -469,21 +371,6 @@ def write_until_killed(process, address, round_number):
     return acknowledged
 
 
-def users(file, *arguments, password=""):
-    return subprocess.run([MANGROVE, "users", file, *arguments], input=password + "\n", capture_output=True, text=True, timeout=30)
-
-
-@pytest.fixture
-def guarded(tmp_path):
-    """A server with three users."""
-    path, file = tmp_path / "air.mg", tmp_path / "users.json"
-    airports(path).close()
-    for name, role in (("ada", "admin"), ("bob", "write"), ("eve", "read")):
-        assert users(file, "add", name, "--role", role, password=f"secret of {name}").returncode == 0
-    with serving(path, "--users", file) as (_, address):
-        yield address
-
-
 def as_user(name):
     return {"username": name, "password": f"secret of {name}"}
 
@@ -536,23 +423,6 @@ def test_a_client_has_a_bounded_number_of_open_requests(own):
     # Its queries have ended with it, and nobody waits for them.
     with client(address) as c:
         assert c.submit("g.V().count()", request_options={"evaluationTimeout": 5000}).all().result() == [5]
-
-
-def basic(name, password):
-    return {"Authorization": "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()}
-
-
-def test_http_asks_for_a_name_and_a_password(guarded):
-    count = {"gremlin": "g.V().count()"}
-    assert post(guarded, count)[0] == 401
-    assert post(guarded, count, **basic("ada", "wrong password"))[0] == 401
-    assert post(guarded, count, **basic("ada", "secret of ada"))[0] == 200
-    assert post(guarded, {"gremlin": "g.addV('x')"}, **basic("eve", "secret of eve"))[0] == 403
-    assert get(guarded, gremlin="g.V()")[0] == 401
-    # Users are known by their passwords, whatever the name of the server. Pages of other sites are not.
-    assert post(guarded, count, Host="graph.example", **basic("ada", "secret of ada"))[0] == 200
-    assert post(guarded, count, Origin="http://evil.example", **basic("ada", "secret of ada"))[0] == 403
-    assert fetch(f"http://{guarded}/healthz") == (200, b"ok\n")
 
 
 def test_users_are_listed_and_removed(tmp_path):

@@ -258,7 +258,7 @@ pub struct Duration {
 impl Duration {
     /// Reads ISO 8601, such as `PT1H30M` or `P2DT3.5S`. Refuses years and months: they have no fixed length.
     pub fn parse(text: &str) -> Option<Self> {
-        let span: jiff::Span = text.trim().parse().ok()?;
+        let Ok(span) = text.trim().parse::<jiff::Span>() else { return Self::parse_signed(text.trim()) };
         if span.get_years() != 0 || span.get_months() != 0 {
             return None;
         }
@@ -267,6 +267,21 @@ impl Duration {
         let total = clock.checked_add(SignedDuration::from_hours(days.checked_mul(24)?))?;
         let nanos = total.as_nanos();
         Some(Self { seconds: nanos.div_euclid(1_000_000_000) as i64, nanos: nanos.rem_euclid(1_000_000_000) as u32 })
+    }
+
+    /// Reads what Java writes for less than nothing, which has a sign at each part: `PT-1H-30.5S`.
+    fn parse_signed(text: &str) -> Option<Self> {
+        let (mut rest, mut total) = (text.strip_prefix("PT")?, SignedDuration::ZERO);
+        while let Some(end) = rest.find(['H', 'M', 'S']) {
+            let (part, unit) = (rest.strip_prefix('-')?.get(..end - 1)?, &rest[end..=end]);
+            let part: SignedDuration = format!("PT{part}{unit}").parse().ok()?;
+            total = total.checked_sub(part)?;
+            rest = &rest[end + 1..];
+        }
+        let nanos = total.as_nanos();
+        let floor =
+            || Self { seconds: nanos.div_euclid(1_000_000_000) as i64, nanos: nanos.rem_euclid(1_000_000_000) as u32 };
+        rest.is_empty().then(floor)
     }
 
     pub fn from_micros(micros: i64) -> Self {
@@ -334,6 +349,16 @@ mod tests {
         let jan31 = DateTime::parse("2024-01-31T00:00:00Z").unwrap();
         assert_eq!(jan31.add(1, TimeUnit::Month).unwrap().to_string(), "2024-02-29T00:00:00Z");
         assert_eq!(jan31.add(-36, TimeUnit::Hour).unwrap().to_string(), "2024-01-29T12:00:00Z");
+    }
+
+    #[test]
+    fn a_sign_may_stand_at_each_part_of_a_duration() {
+        let read = |text: &str| Duration::parse(text);
+        assert_eq!(read("PT-4.5S"), Some(Duration { seconds: -5, nanos: 500_000_000 }));
+        assert_eq!(read("PT-1H-30M"), Some(Duration { seconds: -5400, nanos: 0 }));
+        for wrong in ["PT-", "PT-1H30M", "PT--1S", "PT-S", "P-1D", "PT-1", "PT-1äS"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -75,6 +75,22 @@ pub enum Token {
 }
 
 impl Token {
+    /// The token that `T.id`, `Direction.OUT` or `Merge.outV` names.
+    pub fn named(kind: &str, name: &str) -> Option<Self> {
+        Some(match (kind, name) {
+            ("T", "id") => Token::Id,
+            ("T", "label") => Token::Label,
+            ("T", "key") => Token::Key,
+            ("T", "value") => Token::Value,
+            ("Direction", "OUT" | "from") => Token::Direction(Direction::Out),
+            ("Direction", "IN" | "to") => Token::Direction(Direction::In),
+            ("Direction", "BOTH") => Token::Direction(Direction::Both),
+            ("Merge", "outV") => Token::MergeEnd(Direction::Out),
+            ("Merge", "inV") => Token::MergeEnd(Direction::In),
+            _ => return None,
+        })
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Token::Id => "id",

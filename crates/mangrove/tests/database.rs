@@ -40,7 +40,7 @@ impl Graph {
 #[test]
 fn results_that_are_read_too_late_are_a_timeout() {
     let graph = Graph::new();
-    graph.query("g.inject(1..1000).addV('a')").unwrap();
+    graph.query("g.inject(1..1000).unfold().addV('a')").unwrap();
     let timeout = Duration::from_millis(500);
     let options = QueryOptions { timeout: Some(timeout), ..QueryOptions::default() };
     let mut results = graph.db.query("g.V()", &Parameters::new(), &options).unwrap();

@@ -48,7 +48,7 @@ impl Resolver<'_> {
             }
             ArgumentKind::Variable(name) => self.variable(name, argument)?,
             ArgumentKind::Constant { kind, name } => {
-                constant_value(kind, name).ok_or_else(|| expected("a value", argument))?
+                Token::named(kind, name).map(Value::Token).ok_or_else(|| expected("a value", argument))?
             }
             ArgumentKind::Traversal(_) => {
                 return Err(expected("a value, not a traversal", argument));
@@ -210,7 +210,7 @@ impl Resolver<'_> {
         Ok(match &argument.kind {
             ArgumentKind::Traversal(traversal) => By::Child(self.anonymous(traversal)?),
             ArgumentKind::Constant { kind, name } if kind == "T" => {
-                By::Token(token(name).ok_or_else(|| expected("T.id or T.label", argument))?)
+                By::Token(Token::named("T", name).ok_or_else(|| expected("T.id or T.label", argument))?)
             }
             ArgumentKind::Constant { kind, name } if kind == "Column" => {
                 By::Column(if name == "keys" { Column::Keys } else { Column::Values })
@@ -295,27 +295,6 @@ pub(super) fn direction(name: &str) -> Option<Direction> {
         "BOTH" => Direction::Both,
         _ => return None,
     })
-}
-
-pub(super) fn token(name: &str) -> Option<Token> {
-    Some(match name {
-        "id" => Token::Id,
-        "label" => Token::Label,
-        "key" => Token::Key,
-        "value" => Token::Value,
-        _ => return None,
-    })
-}
-
-/// The constants that are values: tokens and directions, which serve as map keys.
-fn constant_value(kind: &str, name: &str) -> Option<Value> {
-    match kind {
-        "T" => token(name).map(Value::Token),
-        "Direction" => direction(name).map(|d| Value::Token(Token::Direction(d))),
-        "Merge" if name == "outV" => Some(Value::Token(Token::MergeEnd(Direction::Out))),
-        "Merge" if name == "inV" => Some(Value::Token(Token::MergeEnd(Direction::In))),
-        _ => None,
-    }
 }
 
 fn single_test(name: &str, value: Value) -> Option<Result<Predicate>> {

@@ -91,12 +91,19 @@ impl Client {
             ("aliases", Value::map(aliases)),
         ];
         args.extend(self.session.as_deref().map(|session| ("session", session.into())));
-        let media_type = Form::GraphBinary.media_type();
-        let mut request = vec![media_type.len() as u8];
-        request.extend_from_slice(media_type.as_bytes());
-        let processor = if self.session.is_some() { "session" } else { "" };
-        write_request(&mut request, Uuid::new_v4(), "eval", processor, &args);
-        request
+        framed("eval", if self.session.is_some() { "session" } else { "" }, &args)
+    }
+
+    /// Sends a request, and waits for no response.
+    pub fn send(&mut self, request: &[u8]) -> Result<(), ClientError> {
+        self.socket.send(Message::Binary(request.to_vec().into())).map_err(broken)
+    }
+
+    /// Ends the session, and waits until its transaction is undone.
+    pub fn close_session(&mut self) -> Result<(), ClientError> {
+        let session = self.session.take().unwrap_or_default();
+        let request = framed("close", "session", &[("session", session.as_str().into())]);
+        self.run(&request, |_| Ok(()))
     }
 
     /// Sends a request, and gives each of the responses.
@@ -105,7 +112,7 @@ impl Client {
         request: &[u8],
         mut take: impl FnMut(Response<'_>) -> Result<(), ClientError>,
     ) -> Result<(), ClientError> {
-        self.socket.send(Message::Binary(request.to_vec().into())).map_err(broken)?;
+        self.send(request)?;
         loop {
             let Message::Binary(bytes) = self.socket.read().map_err(broken)? else { continue };
             let response = Response::read(&bytes)?;
@@ -119,6 +126,15 @@ impl Client {
             }
         }
     }
+}
+
+/// A request after its media type.
+fn framed(op: &str, processor: &str, args: &[(&str, Value)]) -> Vec<u8> {
+    let media_type = Form::GraphBinary.media_type();
+    let mut request = vec![media_type.len() as u8];
+    request.extend_from_slice(media_type.as_bytes());
+    write_request(&mut request, Uuid::new_v4(), op, processor, args);
+    request
 }
 
 fn broken(error: tungstenite::Error) -> ClientError {

@@ -1,7 +1,7 @@
 //! Reads responses in GraphBinary 1. [`crate::wire`] shows their form.
 
 use mangrove::Value;
-use mangrove::graph::{Direction, Map, Token};
+use mangrove::graph::{Map, Token};
 use mangrove_query::gremlin::read_plain;
 
 use super::ClientError;
@@ -196,16 +196,14 @@ impl<'b> Reader<'b> {
 
     /// A constant, such as `T.id`, which holds its name.
     fn constant(&mut self, code: u8) -> Read<Value> {
-        let ends = [Direction::Out, Direction::In, Direction::Both];
-        let known: Vec<Token> = match code {
-            0x18 => ends.map(Token::Direction).into(),
-            0x2e => ends.map(Token::MergeEnd).into(),
-            _ => vec![Token::Id, Token::Label, Token::Key, Token::Value],
+        let kind = match code {
+            0x18 => "Direction",
+            0x2e => "Merge",
+            _ => "T",
         };
         let name = self.plain()?;
-        let name = name.as_str().unwrap_or_default();
-        let token = known.into_iter().find(|token| token.name() == name);
-        token.map_or_else(|| unreadable(format!("a constant named {name:?}")), |token| Ok(Value::Token(token)))
+        let token = name.as_str().and_then(|name| Token::named(kind, name));
+        token.map_or_else(|| unreadable(format!("a constant named {name}")), |token| Ok(Value::Token(token)))
     }
 
     fn edge(&mut self) -> Read<Received> {

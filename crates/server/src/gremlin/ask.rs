@@ -7,6 +7,7 @@ use mangrove::graph::Map;
 use mangrove::{Database, Parameters, Value};
 
 use super::Gremlin;
+use super::batches::Wanted;
 use super::refused::Refused;
 use super::run::Run;
 use crate::status::Status;
@@ -91,10 +92,12 @@ fn run(
         parameters: parameters(args)?,
         timeout,
         memory_bytes_max: limits.memory_bytes_max,
-        batch: Some(batch(args)?),
-        bytes_max: limits.response_bytes_max,
-        as_traversers: op == "bytecode",
-        with_properties: text(args, "materializeProperties") != Some("tokens"),
+        wanted: Wanted {
+            batch: Some(batch(args)?),
+            bytes_max: limits.response_bytes_max,
+            as_traversers: op == "bytecode",
+            with_properties: text(args, "materializeProperties") != Some("tokens"),
+        },
         is_managed: args.get_str("manageTransaction") == Some(&Value::Bool(true)),
     })
 }

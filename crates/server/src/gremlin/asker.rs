@@ -67,7 +67,7 @@ impl Asker {
     }
 
     pub fn answer(&self, reply: &Reply<'_>) -> Answer {
-        Answer { status: reply.status, encoded: reply.encode(self.form), is_text: self.is_text, share: None }
+        Answer { status: reply.status, encoded: self.form.write(reply), is_text: self.is_text, share: None }
     }
 
     /// Sends a response. Waits while the client takes the ones before. Not for tasks.

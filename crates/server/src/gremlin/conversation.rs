@@ -33,6 +33,16 @@ pub struct Message {
     pub share: Option<Share>,
 }
 
+/// Who sends a request over HTTP, and what the response is to be.
+pub struct Caller {
+    pub role: Role,
+    pub form: Form,
+    /// Its driver is older than 3.8.
+    pub is_older: bool,
+    /// The request may change a graph.
+    pub may_write: bool,
+}
+
 /// The requests of one client.
 pub struct Conversation {
     gremlin: Arc<Gremlin>,
@@ -141,15 +151,15 @@ impl Conversation {
         None
     }
 
-    /// Answers a request with one response that has all results. It must not write unless `may_write`.
-    pub async fn collect(&mut self, request: Request, form: Form, may_write: bool) -> Option<Answer> {
+    /// Answers a request with one response that has all results.
+    pub async fn collect(&mut self, request: Request, caller: Caller) -> Option<Answer> {
         let (answers, mut answer) = mpsc::channel(1);
         let begun = Instant::now();
-        let mut asker = Asker::new(form, answers, self.gremlin.memory(true).clone());
-        asker.id = Some(request.id);
+        let mut asker = Asker::new(caller.form, answers, self.gremlin.memory(true).clone());
+        (asker.id, asker.is_older) = (Some(request.id), caller.is_older);
         let ask = self.gremlin.ask(request, &mut asker.share).await;
-        let refused = match ask.and_then(|ask| ask.allowed(self.role.unwrap_or(Role::Read))) {
-            Ok(Ask::Run { run, .. }) if run.writes() && !may_write => {
+        let refused = match ask.and_then(|ask| ask.allowed(caller.role)) {
+            Ok(Ask::Run { run, .. }) if run.writes() && !caller.may_write => {
                 Refused::new(Status::Forbidden, "a query in an address must not write: send it in the body of a POST")
             }
             Ok(Ask::Run { session: None, run }) => {

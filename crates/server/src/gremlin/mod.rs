@@ -24,7 +24,7 @@ use crate::users::{Gatekeeper, Role};
 use crate::wire::{Form, Request};
 use ask::Ask;
 pub use asker::{Answer, Asker};
-pub use conversation::{Conversation, Message};
+pub use conversation::{Caller, Conversation, Message};
 pub use login::Login;
 pub use memory::{Memory, Share};
 pub use refused::{Refused, Unread};

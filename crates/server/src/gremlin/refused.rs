@@ -43,7 +43,12 @@ impl Refused {
 
 /// The attributes of an error that drivers look for.
 fn exception_of(status: Status, message: String) -> Vec<(&'static str, Attribute)> {
-    vec![("exceptions", Attribute::Texts(vec![exception(status).into()])), ("stackTrace", Attribute::Text(message))]
+    let mut attributes = vec![("exceptions", Attribute::Texts(vec![exception(status).into()]))];
+    if status == Status::FailStep {
+        attributes.push(("failStepMessage", Attribute::Text(message.clone())));
+    }
+    attributes.push(("stackTrace", Attribute::Text(message)));
+    attributes
 }
 
 /// What Gremlin Server names the exception of a status.

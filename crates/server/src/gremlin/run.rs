@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use mangrove::{CancelToken, Database, Parameters, QueryError, QueryOptions, Transaction};
+use mangrove::{CancelToken, Database, Parameters, QueryOptions, Transaction};
 use mangrove_query::Query;
 
-use super::asker::{Answer, Asker, Unsent};
-use super::batches::Batches;
+use super::asker::{Answer, Asker};
+use super::batches::{Batches, Stopped, Wanted};
 use super::refused::Refused;
 use super::rooms::Room;
 use crate::status::Status;
@@ -28,12 +28,7 @@ pub struct Run {
     pub timeout: Option<Duration>,
     /// The most bytes that the query may hold.
     pub memory_bytes_max: usize,
-    /// Results that are sent together; `None` for all of them.
-    pub batch: Option<usize>,
-    /// The most bytes of a response with all results.
-    pub bytes_max: usize,
-    pub as_traversers: bool,
-    pub with_properties: bool,
+    pub wanted: Wanted,
     /// Each request of the session is a transaction of its own.
     pub is_managed: bool,
 }
@@ -54,7 +49,7 @@ impl Run {
 
     /// The same, with all results in one response.
     pub fn whole(self) -> Self {
-        Self { batch: None, ..self }
+        Self { wanted: Wanted { batch: None, ..self.wanted }, ..self }
     }
 
     /// Runs a query that reads and looks short, and gives the only response; `None` if it takes longer, or has more results. Then it
@@ -65,7 +60,7 @@ impl Run {
             return None;
         }
         let options = QueryOptions { timeout: Some(BRIEF), ..self.options(asker, CancelToken::default()) };
-        let mut batches = Batches::kept(self, asker);
+        let mut batches = Batches::kept(self.wanted, asker);
         match self.on_database(query, &options, &mut batches) {
             Ok(()) => batches.into_kept(),
             Err(Stopped::Refused(refused)) if refused.status != Status::Timeout => {
@@ -89,7 +84,7 @@ impl Run {
 
     fn run(&self, held: Option<&mut Option<Held>>, cancel: CancelToken, asker: &Asker) -> Result<(), Stopped> {
         let options = self.options(asker, cancel);
-        let mut batches = Batches::sent(self, asker);
+        let mut batches = Batches::sent(self.wanted, asker);
         match (&self.sent, held) {
             (Sent::Query(query), None) => self.on_database(query, &options, &mut batches),
             (Sent::Query(query), Some(held)) => self.in_session(held, query, &options, &mut batches),
@@ -156,14 +151,6 @@ impl Run {
         batches.add(results.iter().map(Cow::into_owned))?;
         batches.end(&rows.warnings)
     }
-
-    /// Why a response with all results cannot be.
-    pub fn too_large(&self) -> Refused {
-        let megabytes = self.bytes_max >> 20;
-        let message =
-            format!("the response takes more than {megabytes} MB: ask for less, or use a WebSocket, which sends batches");
-        Refused::new(Status::Evaluation, message)
-    }
 }
 
 const BUG: &str = "the server failed while it wrote the response: please report this";
@@ -194,34 +181,5 @@ impl Held {
         let begun = waiting.transaction_for(mangrove::Writer::this_thread(), options.timeout);
         let transaction = begun.map_err(|error| Refused::new(Status::Temporary, error.to_string()))?;
         Ok(Self { source: source.to_owned(), transaction: Ok(transaction), since: Instant::now() })
-    }
-}
-
-/// Why there are no more responses.
-pub enum Stopped {
-    Refused(Refused),
-    Gone,
-    /// There was no time to send more.
-    Long,
-}
-
-impl From<Refused> for Stopped {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
-    }
-}
-
-impl From<QueryError> for Stopped {
-    fn from(error: QueryError) -> Self {
-        Self::Refused(Refused::of(&error))
-    }
-}
-
-impl From<Unsent> for Stopped {
-    fn from(unsent: Unsent) -> Self {
-        match unsent {
-            Unsent::Gone => Self::Gone,
-            Unsent::Late => Self::Long,
-        }
     }
 }

@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use super::Web;
 use super::meter::Meter;
-use crate::gremlin::{Answer, Conversation, Login, Refused, Share, Unread};
+use crate::gremlin::{Answer, Caller, Conversation, Login, Refused, Share, Unread};
 use crate::status::Status;
 use crate::users::Role;
-use crate::wire::{Form, GraphSon, Request};
+use crate::wire::{self, Form, GraphSon, Request, split_frame};
 
 const JSON: Form = Form::GraphSon(GraphSon::V3);
 
@@ -29,13 +29,16 @@ pub async fn post(State(web): State<Arc<Web>>, Extension(meter): Extension<Arc<M
     let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // As Gremlin Server does, so that `curl -d` needs no header.
     let form = content.and_then(Form::of_media_type).unwrap_or(JSON);
+    let is_older = wire::is_older(headers);
     let body = match Bytes::from_request(request, &()).await {
         Ok(body) => body,
         Err(rejection) => return rejection.into_response(),
     };
     let _share = meter.whole();
+    // Some drivers put the media type before the request, as they do over a WebSocket.
+    let (form, body) = split_frame(&body).unwrap_or((form, body));
     match web.gremlin.read(form, body).await {
-        Ok(request) => answer(web, role, request, accepted, true).await,
+        Ok(request) => answer(web, Caller { role, form: accepted, is_older, may_write: true }, request).await,
         Err(Unread { id, refused }) => response_of(accepted, id, refused),
     }
 }
@@ -61,7 +64,7 @@ pub async fn get(web: Arc<Web>, headers: &HeaderMap, query: String) -> Response 
     }
     let (id, values) = (Uuid::new_v4(), args.len());
     let request = Request { id, op: "eval".into(), processor: String::new(), bytecode: None, args, values };
-    answer(web, role, request, accepted, false).await
+    answer(web, Caller { role, form: accepted, is_older: wire::is_older(headers), may_write: false }, request).await
 }
 
 /// A value of an address is a number, or true or false, if it looks like one.
@@ -73,7 +76,9 @@ fn typed(value: Value) -> Value {
     match &**text {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
-        text => text.parse().map_or(value.clone(), Value::Float64),
+        // Not `nan` and `infinity`, which are words.
+        text if text.bytes().any(|byte| byte.is_ascii_digit()) => text.parse().map_or(value.clone(), Value::Float64),
+        _ => value,
     }
 }
 
@@ -81,10 +86,10 @@ fn typed_option(key: &str, value: Value) -> Value {
     if matches!(key, "batchSize" | "evaluationTimeout") { typed(value) } else { value }
 }
 
-async fn answer(web: Arc<Web>, role: Role, request: Request, form: Form, may_write: bool) -> Response {
-    let (id, gremlin) = (request.id, web.gremlin.clone());
+async fn answer(web: Arc<Web>, caller: Caller, request: Request) -> Response {
+    let (id, form) = (request.id, caller.form);
     // If the client goes, this ends, and the conversation with it.
-    match Conversation::new(gremlin, Some(role)).collect(request, form, may_write).await {
+    match Conversation::new(web.gremlin.clone(), Some(caller.role)).collect(request, caller).await {
         Some(answer) => response(form, answer),
         None => response_of(form, Some(id), Refused::new(Status::ServerError, "the query ended without an answer")),
     }
@@ -92,7 +97,7 @@ async fn answer(web: Arc<Web>, role: Role, request: Request, form: Form, may_wri
 
 fn response_of(form: Form, id: Option<Uuid>, refused: Refused) -> Response {
     let reply = refused.reply(id);
-    response(form, Answer { status: reply.status, encoded: reply.encode(form), is_text: false, share: None })
+    response(form, Answer { status: reply.status, encoded: form.write(&reply), is_text: false, share: None })
 }
 
 /// The body of a response. What it takes is free once it was sent.

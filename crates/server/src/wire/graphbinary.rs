@@ -21,7 +21,7 @@ use mangrove::graph::record::property_id;
 use mangrove::graph::{DateTime, Direction, Token};
 use uuid::Uuid;
 
-use super::{Attribute, Encoded, Reply, Style};
+use super::{Attribute, Encoded, Reply, Results, Style};
 
 const VERSION: u8 = 0x81;
 const NULL: [u8; 2] = [0xfe, 0x01];
@@ -52,10 +52,10 @@ pub fn write_reply(out: &mut Vec<u8>, reply: &Reply<'_>) {
         }
     }
     out.count(0);
-    match reply.results.as_ref().map(|results| (results.count(), results.encoded())) {
-        Some((count, Encoded::Bytes(bytes))) => {
+    match &reply.results {
+        Some(Results { count, encoded: Encoded::Bytes(bytes), .. }) => {
             out.kind(LIST);
-            out.count(count);
+            out.count(*count);
             out.bytes(bytes);
         }
         _ => out.null(),

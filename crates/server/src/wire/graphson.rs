@@ -23,7 +23,8 @@ pub enum GraphSon {
 }
 
 /// Appends a response.
-pub fn write_reply(out: &mut String, version: GraphSon, reply: &Reply<'_>) {
+pub fn write_reply(out: &mut String, form: Form, reply: &Reply<'_>) {
+    let Form::GraphSon(version) = form else { return };
     let mut out = Writer { out, version, with_properties: true, is_older: false };
     out.raw("{\"requestId\":");
     match reply.id {
@@ -42,8 +43,8 @@ pub fn write_reply(out: &mut String, version: GraphSon, reply: &Reply<'_>) {
         },
     );
     out.raw("},\"result\":{\"data\":");
-    match reply.results.as_ref().map(Results::encoded) {
-        Some(Encoded::Text(items)) => out.collection_of("g:List", |out| {
+    match &reply.results {
+        Some(Results { encoded: Encoded::Text(items), .. }) => out.collection_of("g:List", |out| {
             out.raw("[");
             out.raw(items);
             out.raw("]");
@@ -192,6 +193,12 @@ impl Writer<'_> {
     fn entries(&mut self, entries: &[(Described, Described)]) {
         let key = |out: &mut Self, (key, _): &(Described, Described)| match (out.version, key) {
             (GraphSon::V2, Described::Plain(key)) => out.string(&key_text(key)),
+            // An element stands for its id.
+            (GraphSon::V2, Described::Vertex(vertex)) => out.string(&vertex.id.to_string()),
+            (GraphSon::V2, Described::Edge(edge)) => out.string(&edge.id.to_string()),
+            (GraphSon::V2, Described::VertexProperty(of)) => {
+                out.string(&property_id(&of.vertex.id, &of.key, of.ordinal));
+            }
             (GraphSon::V2, key) => out.string(&mangrove::json::to_string(key)),
             (GraphSon::V3, key) => out.described(key),
         };

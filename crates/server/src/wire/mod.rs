@@ -7,6 +7,7 @@ mod request;
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
+use mangrove::describe::Described;
 
 pub use graphbinary::write_request;
 pub use graphson::GraphSon;
@@ -33,9 +34,13 @@ const MEDIA_TYPES: [(&str, Form); 8] = [
 ];
 
 impl Form {
-    /// The form of a media type such as `application/vnd.graphbinary-v1.0`.
+    /// The form of a media type such as `application/vnd.graphbinary-v1.0`. Forms without types are not offered.
     pub fn of_media_type(text: &str) -> Option<Self> {
-        let name = text.split(';').next().unwrap_or_default().trim();
+        let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
+        let name = name.trim();
+        if parameters.split(';').any(|parameter| parameter.trim().eq_ignore_ascii_case("types=false")) {
+            return None;
+        }
         MEDIA_TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, form)| *form)
     }
 
@@ -62,6 +67,29 @@ impl Form {
                 Err(RefusedRequest { id: None, error })
             }
         }
+    }
+}
+
+impl Form {
+    /// Writes a response. Its results are in this form, too.
+    pub fn write(self, reply: &Reply<'_>) -> Encoded {
+        const AROUND: usize = 256;
+        let mut encoded = Encoded::new(self, AROUND + reply.results.as_ref().map_or(0, Results::bytes));
+        match &mut encoded {
+            Encoded::Bytes(out) => graphbinary::write_reply(out, reply),
+            Encoded::Text(out) => graphson::write_reply(out, self, reply),
+        }
+        encoded
+    }
+}
+
+impl Results {
+    pub fn add(&mut self, result: &Described) {
+        match &mut self.encoded {
+            Encoded::Bytes(out) => graphbinary::write_result(out, self.style, result),
+            Encoded::Text(out) => graphson::write_result(out, self.style, self.count == 0, result),
+        }
+        self.count += 1;
     }
 }
 
@@ -105,6 +133,7 @@ mod tests {
         assert_eq!(Form::of_media_type("application/vnd.graphbinary-v1.0"), Some(Form::GraphBinary));
         assert_eq!(Form::of_media_type("Application/JSON; charset=utf-8"), Some(Form::GraphSon(GraphSon::V3)));
         assert_eq!(Form::of_media_type("application/vnd.graphbinary-v1.0-stringd"), None);
+        assert_eq!(Form::of_media_type("application/vnd.gremlin-v3.0+json;types=false"), None);
         assert_eq!(
             Form::accepted("text/html, application/vnd.gremlin-v2.0+json;q=0.9, */*"),
             Some(Form::GraphSon(GraphSon::V2))

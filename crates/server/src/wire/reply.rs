@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use mangrove::describe::Described;
 use uuid::Uuid;
 
-use super::{Form, graphbinary, graphson};
+use super::Form;
 use crate::status::Status;
 
 /// What a driver expects of results.
@@ -29,7 +28,7 @@ pub enum Encoded {
 
 impl Encoded {
     /// Room for something in a form.
-    fn new(form: Form, capacity: usize) -> Self {
+    pub(super) fn new(form: Form, capacity: usize) -> Self {
         match form {
             Form::GraphBinary => Self::Bytes(Vec::with_capacity(capacity)),
             Form::GraphSon(_) => Self::Text(String::with_capacity(capacity)),
@@ -54,22 +53,14 @@ impl Encoded {
 
 /// Results that go together, already in the form of the response.
 pub struct Results {
-    style: Style,
-    count: usize,
-    encoded: Encoded,
+    pub(super) style: Style,
+    pub(super) count: usize,
+    pub(super) encoded: Encoded,
 }
 
 impl Results {
     pub fn new(style: Style) -> Self {
         Self { style, count: 0, encoded: Encoded::new(style.form, 0) }
-    }
-
-    pub fn add(&mut self, result: &Described) {
-        match &mut self.encoded {
-            Encoded::Bytes(out) => graphbinary::write_result(out, self.style, result),
-            Encoded::Text(out) => graphson::write_result(out, self.style, self.count == 0, result),
-        }
-        self.count += 1;
     }
 
     /// The number of results.
@@ -80,10 +71,6 @@ impl Results {
     /// The bytes that they take.
     pub fn bytes(&self) -> usize {
         self.encoded.size()
-    }
-
-    pub(super) fn encoded(&self) -> &Encoded {
-        &self.encoded
     }
 }
 
@@ -109,17 +96,5 @@ impl<'r> Reply<'r> {
 
     pub fn message(self, message: impl Into<Cow<'r, str>>) -> Self {
         Self { message: message.into(), ..self }
-    }
-
-    /// The response in a form, which is that of its results.
-    pub fn encode(&self, form: Form) -> Encoded {
-        const AROUND: usize = 256;
-        let mut encoded = Encoded::new(form, AROUND + self.results.as_ref().map_or(0, Results::bytes));
-        match (&mut encoded, form) {
-            (Encoded::Bytes(out), _) => graphbinary::write_reply(out, self),
-            (Encoded::Text(out), Form::GraphSon(version)) => graphson::write_reply(out, version, self),
-            (Encoded::Text(_), Form::GraphBinary) => unreachable!("GraphBinary is not text"),
-        }
-        encoded
     }
 }

@@ -13,7 +13,7 @@
 use mangrove_graph::{DateTime, Uuid, Value};
 use serde_json::{Map, Number, Value as Json};
 
-use super::{Read, Usage, argument, problem, single};
+use super::{Problem, Read, Usage, argument, problem, single};
 use crate::diagnostics::Span;
 use crate::gremlin::error::SyntaxError;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
@@ -29,16 +29,25 @@ pub(super) const STACK_BYTES: usize = 1 << 20;
 
 /// Reads one traversal.
 pub fn read_bytecode(json: &str) -> Result<TraversalSyntax, SyntaxError> {
-    let read = || parse_json(json).and_then(|json| JsonReader::default().query(&json));
+    let read = || parse_json(json, "bytecode").and_then(|json| JsonReader::default().query(&json));
     with_room(STACK_BYTES, read).map_err(super::Problem::into_error)
 }
 
-pub(super) fn parse_json(text: &str) -> Read<Json> {
+/// Reads the JSON of `what`.
+pub(super) fn parse_json(text: &str, what: &str) -> Read<Json> {
     if text.len() > BYTECODE_BYTES_MAX {
-        return problem(format!("bytecode of {} bytes is too long: the limit is {BYTECODE_BYTES_MAX}", text.len()));
+        return problem(format!("{what} of {} bytes is too long: the limit is {BYTECODE_BYTES_MAX}", text.len()));
     }
-    if nesting(text) > JSON_DEPTH_MAX {
-        return problem(format!("bytecode is nested too deep: the limit is {JSON_DEPTH_MAX}"));
+    let Outline { deepest, long_number } = Outline::of(text);
+    if deepest > JSON_DEPTH_MAX {
+        return problem(format!("{what} is nested too deep: the limit is {JSON_DEPTH_MAX}"));
+    }
+    if let Some(number) = long_number {
+        return Err(Problem {
+            message: format!("JSON cannot carry all digits of the number {number}"),
+            help: Some("send it as text, as in {\"@type\": \"gx:BigInteger\", \"@value\": \"…\"}, or use GraphBinary"),
+            place: None,
+        });
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     // The depth is checked above. It may exceed serde_json's own limit.
@@ -46,29 +55,60 @@ pub(super) fn parse_json(text: &str) -> Read<Json> {
     let mut documents = deserializer.into_iter::<Json>();
     match (documents.next(), documents.next()) {
         (Some(Ok(json)), None) => Ok(json),
-        (Some(Err(error)), _) | (_, Some(Err(error))) => problem(format!("bytecode is not JSON: {error}")),
-        (None, _) => problem("the bytecode is empty"),
-        (_, Some(Ok(_))) => problem("bytecode must be one JSON document"),
+        (Some(Err(error)), _) | (_, Some(Err(error))) => problem(format!("{what} is not JSON: {error}")),
+        (None, _) => problem(format!("{what} is empty")),
+        (_, Some(Ok(_))) => problem(format!("{what} must be one JSON document")),
     }
 }
 
-/// The greatest number of brackets open at once. Brackets in strings do not count.
-fn nesting(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0usize, 0);
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            b'"' => skip_string(&mut bytes),
-            _ => {}
+/// What a JSON text looks like from afar. Strings do not count.
+#[derive(Default)]
+struct Outline<'t> {
+    /// The greatest number of brackets open at once.
+    deepest: usize,
+    /// A number whose digits neither 64 bits nor a double can hold.
+    long_number: Option<&'t str>,
+}
+
+impl<'t> Outline<'t> {
+    fn of(text: &'t str) -> Self {
+        let (mut outline, mut depth) = (Self::default(), 0usize);
+        let mut bytes = text.as_bytes().iter();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                b'"' => skip_string(&mut bytes),
+                b'-' | b'0'..=b'9' => {
+                    let begin = text.len() - bytes.len() - 1;
+                    let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+                    while bytes.as_slice().first().is_some_and(is_part) {
+                        bytes.next();
+                    }
+                    let number = &text[begin..text.len() - bytes.len()];
+                    outline.long_number = outline.long_number.or(Some(number).filter(|number| loses_digits(number)));
+                }
+                _ => {}
+            }
+            outline.deepest = outline.deepest.max(depth);
         }
-        deepest = deepest.max(depth);
+        outline
     }
-    deepest
 }
 
-fn skip_string(bytes: &mut std::str::Bytes<'_>) {
+/// Whether serde_json would read another number. It reads integers of 64 bits, and all others as doubles.
+fn loses_digits(number: &str) -> bool {
+    /// Each double has a text with so many digits, and no text with fewer stands for another double.
+    const DOUBLE_DIGITS: usize = 17;
+    if number.len() <= DOUBLE_DIGITS || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
+        return false;
+    }
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len() > DOUBLE_DIGITS
+}
+
+fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
     while let Some(byte) = bytes.next() {
         match byte {
             b'"' => return,

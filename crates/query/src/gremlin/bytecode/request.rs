@@ -8,7 +8,7 @@
 //! {"requestId": …, "op": "bytecode", "processor": "traversal", "args": {"gremlin": {"@type": "g:Bytecode", …}}}
 //! ```
 
-use mangrove_graph::{Map, Uuid, Value};
+use mangrove_graph::{Map, Token, Uuid, Value};
 use serde_json::Value as Json;
 
 use super::graphbinary::BinaryReader;
@@ -60,7 +60,7 @@ pub fn read_binary_request(bytes: &[u8]) -> Result<RequestSyntax, BadRequest> {
 pub fn read_json_request(text: &str) -> Result<RequestSyntax, BadRequest> {
     let mut id = None;
     let read = |id: &mut Option<Uuid>| {
-        let json = graphson::parse_json(text)?;
+        let json = graphson::parse_json(text, "the request")?;
         let Json::Object(fields) = &json else { return problem("a request is a JSON object") };
         let written = |name: &str| fields.get(name).map(|json| typed(json).map_or(json, |(_, value)| value));
         let text = |name: &str| written(name).and_then(Json::as_str).unwrap_or_default();
@@ -136,10 +136,14 @@ fn plain(kind: ArgumentKind) -> Read<Value> {
             let entries = entries.into_iter().map(|(key, value)| Ok((plain(key.kind)?, plain(value.kind)?)));
             Value::map(entries.collect::<Read<Map>>()?)
         }
+        ArgumentKind::Constant { kind, name } => match Token::named(&kind, &name) {
+            Some(token) => Value::Token(token),
+            None => return problem(format!("{kind}.{name} cannot be a parameter: write it into the query")),
+        },
         ArgumentKind::Applied { kind, args, .. } if kind == "Element" => {
             // A reference to an element stands for its id.
             args.into_iter().next().map_or_else(|| problem("an element without an id"), |id| plain(id.kind))?
         }
-        _ => return problem("a parameter is a plain value, a list, a set or a map"),
+        _ => return problem("a parameter is a plain value, a constant such as T.id, a list, a set or a map"),
     })
 }
