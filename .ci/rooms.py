@@ -54,8 +54,9 @@ FLOORS = {
     "crates/server/src": ["status users", "wire", "client gremlin", "web", "lib"],
     "crates/server/src/wire": ["reply", "graphbinary graphson request"],
     "crates/server/src/client": ["received"],
-    "crates/server/src/gremlin": ["login memory refused", "asker", "batches rooms", "run", "ask session", "conversation"],
-    "crates/server/src/web": ["meter tls", "http listen origin", "socket"],
+    "crates/server/src/gremlin": ["in_time login memory refused", "asker", "batches rooms", "run", "ask session", "conversation"],
+    "crates/server/src/web": ["meter tls", "http listen origin", "rest socket"],
+    "crates/server/src/web/rest": ["problem", "caller work", "databases elements indexes jobs query", "ingest"],
     "crates/mangrove/src/direct": ["reads", "edges writes", "graph_search tao"],
     "crates/mangrove/src/workloads": ["skew workload", "typed values", "data paths", "operation", "mix", "drive"],
     "crates/store/hot/src": [

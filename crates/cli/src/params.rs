@@ -3,9 +3,8 @@
 //! `x=5` is an integer, `x=1.5` a double, `x="5"` a string. `x=true`, `x=null`, `x=[1,2]` and `x={"a":1}` are as in JSON. Anything
 //! that is not JSON is a string (`x=AUS`).
 
-use mangrove::Parameters;
-use mangrove::graph::{Map, Value, number};
-use serde_json::Value as Json;
+use mangrove::graph::Value;
+use mangrove::{Parameters, json};
 
 /// The parameters of `name=value` arguments.
 pub fn parse(arguments: &[String]) -> Result<Parameters, String> {
@@ -43,36 +42,12 @@ fn split(argument: &str) -> Result<(&str, &str), String> {
 /// The value of a text.
 pub fn value(text: &str) -> Value {
     let trimmed = text.trim();
-    if let Some(number) = integer(trimmed) {
+    if let Some(number) = json::integer(trimmed) {
         return number;
     }
     match serde_json::from_str(trimmed) {
-        Ok(json) => of_json(&json),
+        Ok(read) => json::value(&read),
         Err(_) => text.into(),
-    }
-}
-
-/// Typed like a Gremlin literal: the first of int32, int64 and bigint that holds it.
-fn integer(text: &str) -> Option<Value> {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) || (digits.starts_with('0') && digits.len() > 1) {
-        return None;
-    }
-    let small = text.parse().map(Value::Int32).or_else(|_| text.parse().map(Value::Int64)).ok();
-    small.or_else(|| number::big_int(text).ok().map(Value::from))
-}
-
-fn of_json(json: &Json) -> Value {
-    match json {
-        Json::Null => Value::Null,
-        Json::Bool(b) => (*b).into(),
-        Json::Number(number) => integer(&number.to_string()).unwrap_or_else(|| number.as_f64().unwrap_or(f64::NAN).into()),
-        Json::String(text) => text.as_str().into(),
-        Json::Array(items) => Value::list(items.iter().map(of_json).collect()),
-        Json::Object(entries) => {
-            let entries = entries.iter().map(|(key, value)| (key.as_str().into(), of_json(value)));
-            Map::from_distinct(entries.collect()).into()
-        }
     }
 }
 

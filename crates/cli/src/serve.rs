@@ -49,6 +49,9 @@ pub struct Serve {
     /// Refuse queries that change a graph
     #[arg(long)]
     read_only: bool,
+    /// Let clients put backups into this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    backups: Option<PathBuf>,
 }
 
 impl Serve {
@@ -69,7 +72,14 @@ impl Serve {
         }
         let tls = self.tls_cert.zip(self.tls_key).map(|(certificate, key)| TlsFiles { certificate, key });
         let scheme = if tls.is_some() { "wss" } else { "ws" };
-        let options = ServerOptions { address, users: users.unwrap_or_default(), tls, limits, ..ServerOptions::default() };
+        let options = ServerOptions {
+            address,
+            users: users.unwrap_or_default(),
+            tls,
+            limits,
+            backups: self.backups,
+            ..ServerOptions::default()
+        };
         interrupt::listen_to_end();
         let server = Server::start(databases, options).map_err(|error| Failure::Request(error.to_string()))?;
         say(&format!("serving {} at {scheme}://{}/gremlin; Ctrl-C stops", names.join(", "), server.address()));

@@ -1,12 +1,11 @@
 //! `mangrove stats`: shows what a database holds.
 
-use std::sync::Arc;
-
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use comfy_table::{Cell, CellAlignment};
-use mangrove::graph::{ElementKind, GraphView, IndexSchema, LabelSchema, PropertyId, PropertySchema, Schema, Statistics};
+use mangrove::about;
+use mangrove::graph::{ElementKind, GraphView, LabelSchema, PropertyId, PropertySchema};
 use serde_json::{Value as Json, json};
 
 use super::progress::Bar;
@@ -55,8 +54,8 @@ impl Stats {
 
     /// What the order of vertices and each layout is worth; `None` if that was not asked for and takes long, or if there are no edges.
     fn measured(&self, database: &Database) -> Result<Option<Vec<LayoutReport>>, Failure> {
-        let (schema, counts) = read(database)?;
-        let [vertices, edges] = ElementKind::ALL.map(|kind| total(&schema, &counts, kind));
+        let (schema, counts) = about::read(database)?;
+        let [vertices, edges] = ElementKind::ALL.map(|kind| about::total(&schema, &counts, kind));
         let layouts = match vertices + edges {
             _ if edges == 0 => return Ok(None),
             all if all <= COMPARED_MAX || self.layouts => &Layout::ALL[..],
@@ -89,7 +88,7 @@ impl Stats {
     }
 
     fn as_json(&self, database: &Database) -> Result<Json, Failure> {
-        let mut json = as_json(database)?;
+        let mut json = about::about(database)?;
         json["layout"] = json!({
             "name": database.stats()?.layout,
             "measures": self.measured(database)?.map(|reports| {
@@ -116,10 +115,10 @@ pub fn counts(view: &dyn GraphView) -> Result<String, Failure> {
     let mut table = mangrove::show::drawing();
     table.set_header(["", "label", "count"]);
     for kind in ElementKind::ALL {
-        for (label, count) in labels(schema, &counts, kind) {
+        for (label, count) in about::labels(schema, &counts, kind) {
             table.add_row([Cell::new(kind.name()), Cell::new(&label.name), number(count)]);
         }
-        table.add_row([Cell::new(kind.name()), Cell::new("(all)"), number(total(schema, &counts, kind))]);
+        table.add_row([Cell::new(kind.name()), Cell::new("(all)"), number(about::total(schema, &counts, kind))]);
     }
     Ok(format!("{table}\n"))
 }
@@ -183,31 +182,13 @@ pub fn schema(view: &dyn GraphView) -> String {
     text
 }
 
-fn read(database: &Database) -> Result<(Arc<Schema>, Arc<Statistics>), Failure> {
-    let snapshot = database.snapshot()?;
-    let counts = snapshot.statistics().map_err(StoreError::from)?;
-    Ok((snapshot.schema().clone(), counts))
-}
-
-fn labels<'a>(
-    schema: &'a Schema,
-    counts: &'a Statistics,
-    kind: ElementKind,
-) -> impl Iterator<Item = (&'a LabelSchema, u64)> {
-    schema.known_labels(kind).map(move |(id, label)| (label, counts.count(kind, id)))
-}
-
-fn total(schema: &Schema, counts: &Statistics, kind: ElementKind) -> u64 {
-    labels(schema, counts, kind).map(|(_, count)| count).sum()
-}
-
 fn number(count: u64) -> Cell {
     Cell::new(grouped(count)).set_alignment(CellAlignment::Right)
 }
 
 /// What takes space in the compressed part, if there is one.
 fn segment(database: &Database) -> Result<String, Failure> {
-    let (schema, _) = read(database)?;
+    let (schema, _) = about::read(database)?;
     let parts = database.stats()?.parts;
     if parts.is_empty() {
         return Ok(String::new());
@@ -245,56 +226,4 @@ fn notes(label: &LabelSchema, property: &PropertySchema) -> String {
         notes.push(format!("encoded as {}", property.encoding));
     }
     notes.join(", ")
-}
-
-fn as_json(database: &Database) -> Result<Json, Failure> {
-    let (schema, counts) = read(database)?;
-    let describe = |kind: ElementKind| -> Json {
-        let entries = labels(&schema, &counts, kind).map(|(label, count)| {
-            let properties = label
-                .known_properties()
-                .map(|property| (schema.key_name(property.key).to_string(), as_json_property(property)));
-            (label.name.to_string(), json!({ "count": count, "properties": Json::Object(properties.collect()) }))
-        });
-        Json::Object(entries.collect())
-    };
-    let indexes = schema.indexes.iter().map(|index| {
-        let IndexSchema { of, unique } = *index;
-        json!({ "kind": of.kind.name(), "label": &*schema.label_name(of.kind, of.label), "key": &*schema.key_name(of.key), "unique": unique })
-    });
-    let stats = database.stats()?;
-    Ok(json!({
-        "vertices": total(&schema, &counts, ElementKind::Vertex),
-        "edges": total(&schema, &counts, ElementKind::Edge),
-        "vertexLabels": describe(ElementKind::Vertex),
-        "edgeLabels": describe(ElementKind::Edge),
-        "indexes": indexes.collect::<Vec<_>>(),
-        "idSpace": match schema.id_space { IdSpace::Graph => "graph", IdSpace::Label => "label" },
-        "diskBytes": stats.disk_bytes(),
-        "segmentBytes": stats.segment_bytes(),
-        "segments": stats.segments,
-        "freeBytes": stats.space.free_bytes,
-        "oldestSnapshot": stats.space.oldest.map(|oldest| json!({
-            "process": oldest.process,
-            "command": oldest.command,
-            "ageSeconds": oldest.age.as_secs_f64(),
-            "pinnedBytes": oldest.pinned_bytes,
-        })),
-        "segment": compressed(&schema, &stats.parts).iter().map(|part| json!({
-            "of": part.of,
-            "label": part.label,
-            "part": part.part,
-            "bytes": part.bytes,
-            "form": part.form,
-        })).collect::<Vec<_>>(),
-    }))
-}
-
-fn as_json_property(property: &PropertySchema) -> Json {
-    json!({
-        "types": property.types.iter().map(|t| t.name()).collect::<Vec<_>>(),
-        "declared": property.declared.map(|t| t.name()),
-        "cardinality": property.cardinality.name(),
-        "encoding": property.encoding.to_string(),
-    })
 }

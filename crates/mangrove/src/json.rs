@@ -1,4 +1,4 @@
-//! Machine-readable output: one JSON document for each result.
+//! Machine-readable output: one JSON document for each result. And JSON as values, for parameters.
 //!
 //! | value | JSON |
 //! |---|---|
@@ -25,7 +25,8 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use mangrove_graph::{Token, Value};
+use mangrove_graph::{Map, Token, Value, number};
+use serde_json::Value as Json;
 
 use crate::describe::{
     Branch, Described, EdgeRecord, LonePropertyRecord, PropertyRecord, VertexPropertyRecord, VertexRecord,
@@ -262,6 +263,31 @@ fn append(out: &mut String, text: std::fmt::Arguments<'_>) {
 
 fn string(out: &mut String, text: &str) {
     mangrove_ingest::quote_json(text, out);
+}
+
+/// Typed like a Gremlin literal: the first of int32, int64 and bigint that holds it.
+pub fn integer(text: &str) -> Option<Value> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) || (digits.starts_with('0') && digits.len() > 1) {
+        return None;
+    }
+    let small = text.parse().map(Value::Int32).or_else(|_| text.parse().map(Value::Int64)).ok();
+    small.or_else(|| number::big_int(text).ok().map(Value::from))
+}
+
+/// A JSON document as a value. Numbers are typed as in Gremlin.
+pub fn value(json: &Json) -> Value {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(b) => (*b).into(),
+        Json::Number(number) => integer(&number.to_string()).unwrap_or_else(|| number.as_f64().unwrap_or(f64::NAN).into()),
+        Json::String(text) => text.as_str().into(),
+        Json::Array(items) => Value::list(items.iter().map(value).collect()),
+        Json::Object(entries) => {
+            let entries = entries.iter().map(|(key, of)| (key.as_str().into(), value(of)));
+            Map::from_distinct(entries.collect()).into()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@
 //!
 //! No panic leaves this crate: see [`guard`].
 
+pub mod about;
 mod analyze;
 pub mod arrow;
 pub mod backend;

@@ -16,6 +16,7 @@ pub mod wire;
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,10 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// The most bytes of a request.
     pub request_bytes_max: usize,
+    /// The most bytes of rows that come in bulk. They go to a temporary file first.
+    pub ingest_bytes_max: u64,
+    /// The directory of the backups that clients ask for; `None` if they may not.
+    pub backups: Option<PathBuf>,
 }
 
 impl Default for ServerOptions {
@@ -53,6 +58,8 @@ impl Default for ServerOptions {
             tls: None,
             limits: Limits::default(),
             request_bytes_max: 8 << 20,
+            ingest_bytes_max: 4 << 30,
+            backups: None,
         }
     }
 }
@@ -86,10 +93,9 @@ pub enum ServerError {
 /// ```
 pub struct Server {
     address: SocketAddr,
-    gremlin: Arc<Gremlin>,
+    web: Arc<Web>,
     stop: Option<oneshot::Sender<()>>,
     leave: watch::Sender<bool>,
-    connections: Arc<Semaphore>,
     runtime: Option<Runtime>,
 }
 
@@ -120,17 +126,19 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let gatekeeper = Some(options.users).filter(|users| !users.is_empty()).map(Gatekeeper::new).transpose()?;
         let tls = options.tls.map(|files| files.acceptor()).transpose()?;
-        let gremlin = Arc::new(Gremlin::new(databases, options.limits, gatekeeper));
+        let gremlin = Arc::new(Gremlin::new(databases, options.limits, gatekeeper, runtime.handle().clone()));
         let ((stop, stopped), (leave, leaving)) = (oneshot::channel(), watch::channel(false));
-        let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let web = Arc::new(Web {
-            gremlin: gremlin.clone(),
+            gremlin,
             request_bytes_max: options.request_bytes_max,
-            connections: connections.clone(),
+            connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            ingest_bytes_max: options.ingest_bytes_max,
+            backups: options.backups,
+            jobs: Default::default(),
             leaving,
         });
-        runtime.spawn(web::listen(listener, tls, web::router(web.clone()), web, stopped));
-        Ok(Self { address, gremlin, stop: Some(stop), leave, connections, runtime: Some(runtime) })
+        runtime.spawn(web::listen(listener, tls, web::router(web.clone()), web.clone(), stopped));
+        Ok(Self { address, web, stop: Some(stop), leave, runtime: Some(runtime) })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -150,11 +158,12 @@ impl Drop for Server {
         if let Some(runtime) = self.runtime.take() {
             runtime.block_on(async {
                 // Those that take longer are cancelled, as their connections end.
-                let _ = timeout(STOPPING, self.gremlin.drain()).await;
+                let ended = async { tokio::join!(self.web.gremlin.drain(), self.web.jobs.end()) };
+                let _ = timeout(STOPPING, ended).await;
                 let _ = self.leave.send(true);
-                let _ = timeout(LEAVING, self.connections.acquire_many(CONNECTIONS_MAX as u32)).await;
+                let _ = timeout(LEAVING, self.web.connections.acquire_many(CONNECTIONS_MAX as u32)).await;
                 // Sessions undo what they have not committed.
-                let _ = timeout(STOPPING, self.gremlin.end_of_sessions()).await;
+                let _ = timeout(STOPPING, self.web.gremlin.end_of_sessions()).await;
             });
             runtime.shutdown_timeout(STOPPING);
         }

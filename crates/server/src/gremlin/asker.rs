@@ -7,6 +7,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use uuid::Uuid;
 
+use super::in_time::{Missed, in_time};
 use super::memory::{Memory, Share};
 use super::refused::Refused;
 use crate::status::Status;
@@ -42,15 +43,6 @@ pub struct Asker {
     pub open: Option<OwnedSemaphorePermit>,
 }
 
-/// Why a response was not sent.
-#[derive(Debug)]
-pub enum Unsent {
-    /// Nobody waits for it any more.
-    Gone,
-    /// The time of the request is over.
-    Late,
-}
-
 impl Asker {
     /// Whoever sent a request that was not read yet.
     pub fn new(form: Form, answers: mpsc::Sender<Answer>, memory: Memory) -> Self {
@@ -71,7 +63,7 @@ impl Asker {
     }
 
     /// Sends a response. Waits while the client takes the ones before. Not for tasks.
-    pub fn send(&self, reply: &Reply<'_>) -> Result<(), Unsent> {
+    pub fn send(&self, reply: &Reply<'_>) -> Result<(), Missed> {
         let mut answer = self.answer(reply);
         let bytes = answer.encoded.size();
         answer.share = self.memory.try_hold(bytes);
@@ -85,24 +77,13 @@ impl Asker {
             if answer.share.is_none() {
                 answer.share = self.memory.hold(bytes).await;
             }
-            self.answers.send(answer).await.map_err(|_| Unsent::Gone)
+            self.answers.send(answer).await.map_err(|_| Missed::Gone)
         }))
     }
 
     /// Does something unless the client goes or the time of the request ends before.
-    pub async fn in_time<T>(&self, work: impl Future<Output = Result<T, Unsent>>) -> Result<T, Unsent> {
-        let late = async {
-            match self.deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            done = work => done,
-            () = self.answers.closed() => Err(Unsent::Gone),
-            () = late => Err(Unsent::Late),
-        }
+    pub async fn in_time<T>(&self, work: impl Future<Output = Result<T, Missed>>) -> Result<T, Missed> {
+        in_time(self.deadline, self.answers.closed(), work).await
     }
 
     /// Sends a response that is not the last one, in a task of its own.

@@ -3,7 +3,8 @@
 use mangrove::QueryError;
 use mangrove::describe::Described;
 
-use super::asker::{Answer, Asker, Unsent};
+use super::asker::{Answer, Asker};
+use super::in_time::Missed;
 use super::refused::Refused;
 use crate::status::Status;
 use crate::wire::{Attribute, Results, Style};
@@ -132,11 +133,11 @@ impl From<QueryError> for Stopped {
     }
 }
 
-impl From<Unsent> for Stopped {
-    fn from(unsent: Unsent) -> Self {
-        match unsent {
-            Unsent::Gone => Self::Gone,
-            Unsent::Late => Self::Long,
+impl From<Missed> for Stopped {
+    fn from(missed: Missed) -> Self {
+        match missed {
+            Missed::Gone => Self::Gone,
+            Missed::Late => Self::Long,
         }
     }
 }

@@ -188,7 +188,7 @@ impl Conversation {
             }
             None => {
                 tokio::spawn(async move {
-                    match gremlin.rooms.enter(run.room(), &asker).await {
+                    match gremlin.rooms.enter(run.room(), asker.deadline, asker.answers.closed()).await {
                         Err(refused) => asker.refuse_soon(refused),
                         Ok(place) => begin(run, cancel, asker, place),
                     }

@@ -4,6 +4,7 @@ mod ask;
 mod asker;
 mod batches;
 mod conversation;
+mod in_time;
 mod login;
 mod memory;
 mod refused;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use mangrove::{Database, QueryOptions};
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -25,10 +27,11 @@ use crate::wire::{Form, Request};
 use ask::Ask;
 pub use asker::{Answer, Asker};
 pub use conversation::{Caller, Conversation, Message};
+pub use in_time::{Missed, in_time};
 pub use login::Login;
 pub use memory::{Memory, Share};
 pub use refused::{Refused, Unread};
-use rooms::Rooms;
+pub use rooms::{Room, Rooms};
 
 /// What bounds the work of a server.
 #[derive(Clone, Debug)]
@@ -86,26 +89,28 @@ const VALUE_BYTES: usize = 96;
 /// The databases of a server, and the work on them.
 pub struct Gremlin {
     /// By the name of their traversal source. The first is the default.
-    databases: Vec<(String, Database)>,
+    pub databases: Vec<(String, Database)>,
     pub limits: Limits,
     /// `None` if everyone may do everything.
     gatekeeper: Option<Gatekeeper>,
     checking: Semaphore,
     reading_large: Semaphore,
-    rooms: Rooms,
+    pub rooms: Rooms,
+    pub runtime: Handle,
     sessions: Arc<Semaphore>,
     memory: Memory,
     memory_of_strangers: Memory,
 }
 
 impl Gremlin {
-    pub fn new(databases: Vec<(String, Database)>, limits: Limits, gatekeeper: Option<Gatekeeper>) -> Self {
+    pub fn new(databases: Vec<(String, Database)>, limits: Limits, gatekeeper: Option<Gatekeeper>, runtime: Handle) -> Self {
         Self {
             databases,
             gatekeeper,
             checking: Semaphore::new(CHECKS_MAX),
             reading_large: Semaphore::new(LARGE_MAX),
             rooms: Rooms::new(&limits),
+            runtime,
             sessions: Arc::new(Semaphore::new(limits.sessions_max)),
             memory: Memory::new(limits.requests_bytes_max),
             memory_of_strangers: Memory::new(STRANGERS_BYTES_MAX),
@@ -119,12 +124,12 @@ impl Gremlin {
     }
 
     /// The database whose traversal source has a name, and that name. `g` stands for the first, unless another has that name.
-    fn database(&self, source: Option<&str>) -> Option<&(String, Database)> {
+    pub fn database(&self, source: Option<&str>) -> Option<&(String, Database)> {
         let named = self.databases.iter().find(|(name, _)| Some(name.as_str()) == source);
         named.or_else(|| self.databases.first().filter(|_| source.is_none_or(|source| source == "g")))
     }
 
-    fn sources(&self) -> String {
+    pub fn sources(&self) -> String {
         self.databases.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
     }
 

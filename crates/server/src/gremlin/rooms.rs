@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Limits;
-use super::asker::{Asker, Unsent};
+use super::in_time::{Missed, in_time};
 use super::refused::Refused;
 use crate::status::Status;
 
@@ -45,16 +46,21 @@ impl Rooms {
     }
 
     /// Waits for a place in a room. Refuses too many, those whose client is gone, and those whose time is over.
-    pub async fn enter(&self, room: Room, asker: &Asker) -> Result<OwnedSemaphorePermit, Refused> {
+    pub async fn enter(
+        &self,
+        room: Room,
+        deadline: Option<Instant>,
+        gone: impl Future<Output = ()>,
+    ) -> Result<OwnedSemaphorePermit, Refused> {
         if let Some(place) = self.try_enter(room) {
             return Ok(place);
         }
         let _waiting = self.wait()?;
         let entered = self.room(room).acquire_owned();
-        match asker.in_time(async { entered.await.map_err(|_| Unsent::Gone) }).await {
+        match in_time(deadline, gone, async { entered.await.map_err(|_| Missed::Gone) }).await {
             Ok(place) => Ok(place),
-            Err(Unsent::Late) => Err(Refused::late("the query waited for others until its time was over")),
-            Err(Unsent::Gone) => {
+            Err(Missed::Late) => Err(Refused::late("the query waited for others until its time was over")),
+            Err(Missed::Gone) => {
                 Err(Refused::new(Status::Temporary, "the server is about to stop, or the client is gone: try again later"))
             }
         }

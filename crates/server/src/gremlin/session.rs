@@ -120,7 +120,10 @@ fn answer(gremlin: &Gremlin, run: &Run, held: &mut Option<Held>, cancel: &Cancel
     let is_query = matches!(run.sent, Sent::Query(_));
     // Those that wait to write wait for this transaction, so it must not wait for room among them.
     let room = if held.is_some() { Room::Reading } else { run.room() };
-    match is_query.then(|| Handle::current().block_on(gremlin.rooms.enter(room, &asker))).transpose() {
+    match is_query
+        .then(|| Handle::current().block_on(gremlin.rooms.enter(room, asker.deadline, asker.answers.closed())))
+        .transpose()
+    {
         Err(refused) => asker.refuse_soon(refused),
         Ok(place) => {
             let transaction = (held.is_some() || !run.is_managed).then_some(held);

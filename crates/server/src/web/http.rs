@@ -124,7 +124,7 @@ fn accepted(headers: &HeaderMap) -> Option<Form> {
 }
 
 /// The role of whoever sends a request.
-async fn role(web: &Web, headers: &HeaderMap) -> Option<Role> {
+pub async fn role(web: &Web, headers: &HeaderMap) -> Option<Role> {
     if let Some(role) = web.gremlin.role_of_all() {
         return Some(role);
     }
@@ -132,7 +132,7 @@ async fn role(web: &Web, headers: &HeaderMap) -> Option<Role> {
     web.gremlin.check(Login::of_header(header)?).await
 }
 
-fn unknown_user() -> Response {
+pub fn unknown_user() -> Response {
     let asked = [(header::WWW_AUTHENTICATE, "Basic realm=\"mangrove\", charset=\"UTF-8\"")];
     (StatusCode::UNAUTHORIZED, asked, "name and password are wanted, and must be right\n").into_response()
 }

@@ -4,9 +4,11 @@ mod http;
 mod listen;
 mod meter;
 mod origin;
+mod rest;
 mod socket;
 mod tls;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
@@ -16,6 +18,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::gremlin::Gremlin;
 pub use listen::listen;
+use rest::Jobs;
 pub use tls::{TlsError, TlsFiles};
 
 /// What the handlers of requests share.
@@ -25,6 +28,11 @@ pub struct Web {
     pub request_bytes_max: usize,
     /// One permit for each connection that may be open.
     pub connections: Arc<Semaphore>,
+    /// The most bytes of rows that come in bulk.
+    pub ingest_bytes_max: u64,
+    /// Where backups go; `None` if there may be none.
+    pub backups: Option<PathBuf>,
+    pub jobs: Jobs,
     /// True once connections are to end.
     pub leaving: watch::Receiver<bool>,
 }
@@ -37,6 +45,7 @@ pub fn router(web: Arc<Web>) -> Router {
         .route("/gremlin", gremlin())
         .route("/", gremlin())
         .route("/healthz", get(|| async { "ok\n" }))
+        .nest("/api", rest::router())
         .layer(limit)
         .layer(axum::middleware::from_fn_with_state(web.clone(), origin::check))
         .with_state(web)

@@ -61,6 +61,11 @@ pub(super) fn parse_json(text: &str, what: &str) -> Read<Json> {
     }
 }
 
+/// A number in a JSON text whose digits serde_json would lose.
+pub fn long_number(text: &str) -> Option<&str> {
+    Outline::of(text).long_number
+}
+
 /// What a JSON text looks like from afar. Strings do not count.
 #[derive(Default)]
 struct Outline<'t> {

@@ -1,0 +1,374 @@
+//! Long work that goes on without its client: algorithms, checks, backups, compaction.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::StreamWriter;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use mangrove::analytics::Stage;
+use mangrove::describe::Described;
+use mangrove::{AnalyzeOptions, CancelToken, Database, json};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::super::Web;
+use super::caller::{As, Sent, database};
+use super::problem::Problem;
+use crate::users::Role;
+
+/// The most jobs that run at a time.
+const RUNNING_MAX: usize = 4;
+/// The most jobs that are remembered once they are done.
+const DONE_MAX: usize = 100;
+/// The most jobs whose values are kept.
+const VALUES_MAX: usize = 4;
+
+/// What a job is to do.
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Todo {
+    /// Reads the whole database, and reports every contradiction in it.
+    Check {},
+    /// Compresses the whole database.
+    Compact {},
+    /// Copies the database into the directory of backups.
+    Backup { name: String },
+    /// Runs an algorithm on the whole graph.
+    Analyze {
+        algorithm: String,
+        #[serde(default)]
+        options: Map<String, Value>,
+        vertices: Option<Vec<String>>,
+        edges: Option<Vec<String>>,
+        weight: Option<String>,
+        #[serde(default = "yes")]
+        directed: bool,
+        /// The property of vertices to write the values to.
+        write: Option<String>,
+    },
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Todo {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Check {} => "check",
+            Self::Compact {} => "compact",
+            Self::Backup { .. } => "backup",
+            Self::Analyze { .. } => "analyze",
+        }
+    }
+
+    fn role(&self) -> Role {
+        match self {
+            Self::Analyze { write: None, .. } => Role::Read,
+            Self::Analyze { .. } => Role::Write,
+            Self::Check {} | Self::Compact {} | Self::Backup { .. } => Role::Admin,
+        }
+    }
+
+    /// Only an algorithm looks whether it is to stop.
+    fn cancel(&self) -> Option<CancelToken> {
+        matches!(self, Self::Analyze { .. }).then(CancelToken::default)
+    }
+}
+
+/// What came out of a job.
+pub struct Outcome {
+    pub summary: Value,
+    pub values: Option<RecordBatch>,
+}
+
+pub struct Job {
+    id: u64,
+    todo: &'static str,
+    database: String,
+    /// `None` if it cannot be stopped.
+    pub cancel: Option<CancelToken>,
+    begun: Instant,
+    state: Mutex<JobState>,
+}
+
+enum JobState {
+    Running(Option<Stage>),
+    Done { outcome: Result<Outcome, String>, is_cancelled: bool, seconds: f64 },
+}
+
+impl Job {
+    fn state(&self) -> MutexGuard<'_, JobState> {
+        // A panic cannot leave it half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(*self.state(), JobState::Running(_))
+    }
+
+    /// Says how far it is.
+    pub fn show(&self, stage: Stage) {
+        *self.state() = JobState::Running(Some(stage));
+    }
+
+    pub fn shown(&self) -> Value {
+        let mut shown = json!({"id": self.id, "do": self.todo, "database": self.database});
+        match &*self.state() {
+            JobState::Running(stage) => {
+                shown["state"] = "running".into();
+                shown["seconds"] = self.begun.elapsed().as_secs_f64().into();
+                if let Some(stage) = stage {
+                    // 0 if nobody knows.
+                    let of = Some(stage.of).filter(|of| *of > 0);
+                    shown["progress"] = json!({"stage": stage.name, "done": stage.done, "of": of});
+                }
+            }
+            JobState::Done { outcome, is_cancelled, seconds } => {
+                shown["seconds"] = (*seconds).into();
+                match outcome {
+                    Ok(outcome) => {
+                        shown["state"] = "done".into();
+                        shown["summary"] = outcome.summary.clone();
+                        shown["hasValues"] = outcome.values.is_some().into();
+                    }
+                    Err(why) => {
+                        shown["state"] = if *is_cancelled { "cancelled" } else { "failed" }.into();
+                        shown["error"] = why.as_str().into();
+                    }
+                }
+            }
+        }
+        shown
+    }
+}
+
+/// The jobs of a server, the newest last.
+pub struct Jobs {
+    jobs: Mutex<VecDeque<Arc<Job>>>,
+    next: AtomicU64,
+    /// A permit for each job that may run.
+    room: Arc<Semaphore>,
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        Self { jobs: Mutex::default(), next: AtomicU64::default(), room: Arc::new(Semaphore::new(RUNNING_MAX)) }
+    }
+}
+
+impl Jobs {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Job>>> {
+        // A panic cannot leave it half changed.
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, id: u64) -> Result<Arc<Job>, Problem> {
+        let found = self.lock().iter().find(|job| job.id == id).cloned();
+        found.ok_or_else(|| {
+            Problem::missing(format!("there is no job {id}: it may have been forgotten, or the server restarted"))
+        })
+    }
+
+    fn add(
+        &self,
+        todo: &'static str,
+        database: &str,
+        cancel: Option<CancelToken>,
+    ) -> Result<(Arc<Job>, OwnedSemaphorePermit), Problem> {
+        let Ok(place) = self.room.clone().try_acquire_owned() else {
+            let message = format!("{RUNNING_MAX} jobs are running: wait for one, or cancel one");
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, message));
+        };
+        let mut jobs = self.lock();
+        let is_old = |job: &Arc<Job>| !job.is_running();
+        while jobs.len() >= DONE_MAX
+            && let Some(at) = jobs.iter().position(is_old)
+        {
+            jobs.remove(at);
+        }
+        let job = Arc::new(Job {
+            id: self.next.fetch_add(1, Ordering::Relaxed) + 1,
+            todo,
+            database: database.to_owned(),
+            cancel,
+            begun: Instant::now(),
+            state: Mutex::new(JobState::Running(None)),
+        });
+        jobs.push_back(job.clone());
+        Ok((job, place))
+    }
+
+    /// Forgets the values of older jobs.
+    fn trim_values(&self) {
+        let mut kept = 0;
+        for job in self.lock().iter().rev() {
+            if let JobState::Done { outcome: Ok(outcome), .. } = &mut *job.state()
+                && outcome.values.is_some()
+            {
+                kept += 1;
+                if kept > VALUES_MAX {
+                    outcome.values = None;
+                }
+            }
+        }
+    }
+
+    /// Stops what can be stopped, waits for all to end, and lets no other begin.
+    pub async fn end(&self) {
+        self.lock().iter().filter_map(|job| job.cancel.as_ref()).for_each(CancelToken::cancel);
+        if let Ok(places) = self.room.acquire_many(RUNNING_MAX as u32).await {
+            places.forget();
+        }
+    }
+}
+
+pub async fn begin(
+    State(web): State<Arc<Web>>,
+    caller: As,
+    Path(name): Path<String>,
+    sent: Sent<Todo>,
+) -> Result<Response, Problem> {
+    let todo = sent.document;
+    caller.must_be(todo.role())?;
+    let database = database(&web, &name)?.clone();
+    let backup = match &todo {
+        Todo::Backup { name } => Some(backup_path(web.backups.as_deref(), name)?),
+        _ => None,
+    };
+    let (kind, cancel) = (todo.name(), todo.cancel());
+    let its = move |job: &Job| work(job, &database, &todo, backup.as_deref());
+    let (job, _) = spawn(&web, kind, &name, cancel, its)?;
+    Ok(accepted(&job))
+}
+
+/// Begins a job on a thread of its own. What it returns with it is closed when the job has ended.
+pub fn spawn(
+    web: &Arc<Web>,
+    todo: &'static str,
+    database: &str,
+    cancel: Option<CancelToken>,
+    work: impl FnOnce(&Job) -> Result<Outcome, String> + Send + 'static,
+) -> Result<(Arc<Job>, oneshot::Receiver<()>), Problem> {
+    let (job, place) = web.jobs.add(todo, database, cancel)?;
+    let (web, its, (end, ended)) = (web.clone(), job.clone(), oneshot::channel());
+    let thread = std::thread::Builder::new().name("job".into()).spawn(move || {
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(&its)));
+        let outcome = outcome.unwrap_or_else(|_| Err("the server failed: please report this".into()));
+        let is_cancelled = outcome.is_err() && its.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
+        *its.state() = JobState::Done { outcome, is_cancelled, seconds: its.begun.elapsed().as_secs_f64() };
+        web.jobs.trim_values();
+        drop((place, end));
+    });
+    if let Err(error) = thread {
+        *job.state() = JobState::Done { outcome: Err(error.to_string()), is_cancelled: false, seconds: 0.0 };
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, format!("no thread for a job: {error}")));
+    }
+    Ok((job, ended))
+}
+
+/// The answer while a job goes on.
+pub fn accepted(job: &Job) -> Response {
+    let location = format!("/api/jobs/{}", job.id);
+    (StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(job.shown())).into_response()
+}
+
+/// Where a backup goes. Its name is that of a new directory, and no path.
+fn backup_path(directory: Option<&FilePath>, name: &str) -> Result<PathBuf, Problem> {
+    let Some(directory) = directory else {
+        return Err(Problem::wrong("the server has no directory of backups: start it with --backups DIRECTORY"));
+    };
+    let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if !is_plain || name.starts_with('.') {
+        return Err(Problem::wrong("the name of a backup has letters, digits, `-`, `_` and `.`, and begins with no `.`"));
+    }
+    let path = directory.join(name);
+    match path.exists() {
+        true => Err(Problem::new(StatusCode::CONFLICT, format!("there is a backup named {name:?}: choose another name"))),
+        false => Ok(path),
+    }
+}
+
+fn work(job: &Job, database: &Database, todo: &Todo, backup: Option<&FilePath>) -> Result<Outcome, String> {
+    let plain = |summary| Ok(Outcome { summary, values: None });
+    match todo {
+        Todo::Check {} => {
+            let report = database.check().map_err(|error| error.to_string())?;
+            let violations: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
+            plain(json!({"violations": violations, "violationsTotal": report.violations_total,
+                "vertices": report.vertices, "edges": report.edges}))
+        }
+        Todo::Compact {} => plain(json!({"segmentBytes": database.compact().map_err(|error| error.to_string())?})),
+        Todo::Backup { .. } => {
+            let path = backup.ok_or("a backup has a place")?;
+            database.backup(path).map_err(|error| error.to_string())?;
+            plain(json!({"directory": path.display().to_string()}))
+        }
+        Todo::Analyze { algorithm, options, vertices, edges, weight, directed, write } => {
+            let of = AnalyzeOptions {
+                vertices: vertices.clone(),
+                edges: edges.clone(),
+                weight: weight.clone(),
+                directed: *directed,
+                write: write.clone(),
+                cancel: job.cancel.clone().unwrap_or_default(),
+                ..AnalyzeOptions::default()
+            };
+            let parameters = options.iter().map(|(name, value)| (name.clone(), json::value(value))).collect();
+            let mut show = |stage: Stage| job.show(stage);
+            let found = database.analyze(algorithm, &parameters, &of, &mut show).map_err(|error| error.to_string())?;
+            let told = found.summary.iter().map(|(name, value)| {
+                let text = json::to_string(&Described::Plain(value.clone()));
+                ((*name).to_owned(), serde_json::from_str(&text).unwrap_or(Value::String(text)))
+            });
+            let summary = Value::Object(told.collect());
+            Ok(Outcome { summary, values: write.is_none().then_some(found.values) })
+        }
+    }
+}
+
+pub async fn list(State(web): State<Arc<Web>>, _: As) -> Json<Value> {
+    let jobs: Vec<Value> = web.jobs.lock().iter().map(|job| job.shown()).collect();
+    Json(json!({"jobs": jobs}))
+}
+
+pub async fn show(State(web): State<Arc<Web>>, _: As, Path(id): Path<u64>) -> Result<Json<Value>, Problem> {
+    Ok(Json(web.jobs.find(id)?.shown()))
+}
+
+/// The columns `id` and `value` of an algorithm, as Arrow IPC.
+pub async fn values(State(web): State<Arc<Web>>, _: As, Path(id): Path<u64>) -> Result<Response, Problem> {
+    let job = web.jobs.find(id)?;
+    let values = match &*job.state() {
+        JobState::Done { outcome: Ok(Outcome { values: Some(values), .. }), .. } => values.clone(),
+        _ => return Err(Problem::missing(format!("job {id} has no values, or not yet, or they were forgotten"))),
+    };
+    let failed = |error: arrow_schema::ArrowError| Problem::bug(error.to_string());
+    let mut writer = StreamWriter::try_new(Vec::new(), &values.schema()).map_err(failed)?;
+    writer.write(&values).map_err(failed)?;
+    let bytes = writer.into_inner().map_err(failed)?;
+    Ok(([(header::CONTENT_TYPE, "application/vnd.apache.arrow.stream")], bytes).into_response())
+}
+
+/// Stops a job. It ends a little later.
+pub async fn cancel(State(web): State<Arc<Web>>, caller: As, Path(id): Path<u64>) -> Result<StatusCode, Problem> {
+    caller.must_be(Role::Write)?;
+    let job = web.jobs.find(id)?;
+    match &job.cancel {
+        _ if !job.is_running() => Err(Problem::new(StatusCode::CONFLICT, format!("job {id} has ended"))),
+        Some(cancel) => {
+            cancel.cancel();
+            Ok(StatusCode::ACCEPTED)
+        }
+        None => Err(Problem::new(StatusCode::CONFLICT, format!("job {id} ({}) cannot be stopped", job.todo))),
+    }
+}

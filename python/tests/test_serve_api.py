@@ -1,0 +1,266 @@
+"""The resources of `mangrove serve` below /api."""
+
+import io
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import mangrovedb as mg
+import pyarrow as pa
+import pytest
+
+from conftest import airports
+from served import air, basic, guarded, own, serving  # noqa: F401
+
+ARROW = "application/vnd.apache.arrow.stream"
+LINES = "application/x-ndjson"
+
+
+def call(address, method, path, body=None, kind="application/json", **headers):
+    """The status, the headers and the body of a response."""
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    request = urllib.request.Request(f"http://{address}/api{path}", data, {"Content-Type": kind, **headers}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.status, response.headers, response.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, error.read()
+
+
+def done(address, method, path, body=None, code=200, **more):
+    """The document of a response that must have this status."""
+    status, _, document = call(address, method, path, body, **more)
+    assert status == code, document
+    return json.loads(document) if document else None
+
+
+def refused(address, method, path, body=None, **more):
+    """The status of a problem, and what it says."""
+    status, headers, document = call(address, method, path, body, **more)
+    assert status >= 400 and headers["Content-Type"] == "application/problem+json", (status, document)
+    problem = json.loads(document)
+    assert problem["status"] == status and problem["title"]
+    return status, problem["detail"]
+
+
+def ended(address, job):
+    """A job once it has ended."""
+    while job["state"] == "running":
+        time.sleep(0.02)
+        job = done(address, "GET", f"/jobs/{job['id']}")
+    return job
+
+
+def test_databases_say_what_they_hold(air):
+    assert done(air, "GET", "/databases") == {"databases": [{"name": "g", "readOnly": False}], "role": "admin"}
+    about = done(air, "GET", "/databases/g")
+    assert about["vertices"] == 5 and about["vertexLabels"]["airport"]["count"] == 4
+    assert "city" in about["vertexLabels"]["airport"]["properties"]
+    status, detail = refused(air, "GET", "/databases/other")
+    assert status == 404 and "this server has g" in detail
+    assert refused(air, "GET", "/nothing")[0] == 404
+
+
+def test_results_come_as_json_lines_and_arrow(air):
+    query = {"gremlin": "g.V().has('elev', gt(low)).order().by('elev').valueMap('city', 'elev')", "parameters": {"low": 500}}
+    found = done(air, "POST", "/databases/g/query", query)
+    assert found == {"results": [{"city": ["Austin"], "elev": [542]}, {"city": ["Dallas"], "elev": [607]}], "warnings": []}
+    status, headers, lines = call(air, "POST", "/databases/g/query", {"gremlin": "g.V().order().by(id).id()"}, Accept=LINES)
+    assert status == 200 and headers["Content-Type"] == LINES
+    assert [json.loads(line) for line in lines.splitlines()] == ["AUS", "DFW", "LHR", "US", "WLG"]
+    query = {"gremlin": "g.inject(1..90000).unfold().project('n', 'text').by().by(constant('x'))"}
+    status, headers, stream = call(air, "POST", "/databases/g/query", query, Accept=ARROW)
+    table = pa.ipc.open_stream(io.BytesIO(stream)).read_all()
+    assert status == 200 and table.column_names == ["n", "text"] and table["n"].to_pylist() == list(range(1, 90001))
+    nothing = done(air, "POST", "/databases/g/query", {"gremlin": "g.V('nowhere')"})
+    assert nothing == {"results": [], "warnings": ["the graph has no vertex with the id 'nowhere'"]}
+    assert call(air, "POST", "/databases/g/query", {"gremlin": "g.V('nowhere')"}, Accept=LINES)[2] == b""
+    assert refused(air, "POST", "/databases/g/query", {"gremlin": "g.V()"}, Accept="image/png")[0] == 406
+
+
+@pytest.mark.parametrize(
+    "body, status, says",
+    [
+        ({"gremlin": "g.V().nonsense()"}, 400, "nonsense"),
+        ({"gremlin": "g.V().fail('no way')"}, 422, "no way"),
+        ({"gremlin": "g.inject(1..50000).unfold().as('a').V().as('b').repeat(both()).times(9).path().count()", "timeoutMs": 100}, 504, "timeout"),
+        ({"query": "g.V()"}, 400, "query"),
+        ({"gremlin": "g.inject(x)", "parameters": {"x": 123456789012345678901234567890}}, 400, "all digits"),
+        (b"{", 400, "the body"),
+        (b"\xff", 400, "UTF-8"),
+    ],
+)
+def test_problems_say_what_is_wrong(air, body, status, says):
+    for accept in ("application/json", LINES, ARROW):
+        code, detail = refused(air, "POST", "/databases/g/query", body, Accept=accept)
+        assert code == status and says in detail
+
+
+def test_a_stream_that_fails_is_broken_off(air):
+    query = {"gremlin": "g.inject(1..90000).unfold().map(choose(is(lt(89000)), constant('x'), fail('late')))"}
+    with pytest.raises(Exception, match="IncompleteRead|Incomplete"):
+        call(air, "POST", "/databases/g/query", query, Accept=LINES)
+    assert done(air, "POST", "/databases/g/query", {"gremlin": "g.V().count()"})["results"] == [5]
+
+
+def test_plans_and_profiles(air):
+    query = {"gremlin": "g.V().has('code', 'AUS').out()"}
+    assert done(air, "POST", "/databases/g/explain", query)
+    assert "steps" in json.dumps(done(air, "POST", "/databases/g/profile", query))
+    # Explaining does not run it.
+    done(air, "POST", "/databases/g/explain", {"gremlin": "g.V().drop()"})
+    assert done(air, "POST", "/databases/g/query", {"gremlin": "g.V().count()"})["results"] == [5]
+
+
+def test_vertices_and_edges_one_at_a_time(own):
+    address, path = own
+    new = {"id": "BER", "label": "airport", "properties": {"city": "Berlin", "elev": 157}}
+    made = done(address, "POST", "/databases/g/vertices", new, code=201)
+    assert made["id"] == "BER" and made["label"] == "airport" and made["properties"] == {"city": "Berlin", "elev": 157}
+    assert done(address, "GET", "/databases/g/vertices/BER") == made
+    assert refused(address, "POST", "/databases/g/vertices", new)[0] == 422
+    changed = done(address, "PATCH", "/databases/g/vertices/BER", {"properties": {"elev": None, "runways": 2}})
+    assert changed["properties"] == {"city": "Berlin", "runways": 2}
+    edge = {"label": "route", "from": "AUS", "to": "BER", "properties": {"dist": 5300}}
+    made = done(address, "POST", "/databases/g/edges", edge, code=201)
+    assert (made["outV"], made["inV"], made["properties"]) == ("AUS", "BER", {"dist": 5300})
+    edge_path = f"/databases/g/edges/{urllib.parse.quote(json.dumps(made['id']), safe='')}"
+    assert done(address, "GET", edge_path) == made
+    assert done(address, "PATCH", edge_path, {"properties": {"dist": 5301}})["properties"] == {"dist": 5301}
+    assert len(done(address, "GET", "/databases/g/vertices/BER/edges")) == 1
+    assert len(done(address, "GET", "/databases/g/vertices/BER/edges?direction=out")) == 0
+    assert len(done(address, "GET", "/databases/g/vertices/AUS/edges?direction=out&label=route&limit=2")) == 2
+    done(address, "DELETE", edge_path, code=204)
+    assert refused(address, "GET", edge_path)[0] == 404
+    done(address, "DELETE", "/databases/g/vertices/BER", code=204)
+    for method in ("GET", "DELETE"):
+        assert refused(address, method, "/databases/g/vertices/BER")[0] == 404
+    assert refused(address, "GET", "/databases/g/vertices/BER/edges")[0] == 404
+    assert refused(address, "POST", "/databases/g/edges", {**edge, "to": "nowhere"})[0] == 400
+    assert refused(address, "POST", "/databases/g/edges", {"label": "route", "from": "AUS"})[0] == 400
+    # A number and its text are two ids.
+    done(address, "POST", "/databases/g/vertices", {"id": 7, "label": "n"}, code=201)
+    assert done(address, "GET", "/databases/g/vertices/7")["id"] == 7
+    assert refused(address, "GET", "/databases/g/vertices/%227%22")[0] == 404
+
+
+def test_indexes(own):
+    address, _ = own
+    index = {"label": "airport", "key": "city"}
+    before = done(address, "GET", "/databases/g/indexes")
+    done(address, "POST", "/databases/g/indexes", index, code=201)
+    done(address, "POST", "/databases/g/indexes", index)
+    made = [of for of in done(address, "GET", "/databases/g/indexes") if of not in before]
+    assert made == [{"kind": "vertex", "label": "airport", "key": "city", "unique": False}]
+    done(address, "DELETE", "/databases/g/indexes?label=airport&key=city", code=204)
+    assert done(address, "GET", "/databases/g/indexes") == before
+    assert refused(address, "DELETE", "/databases/g/indexes?label=airport&key=city")[0] == 404
+    assert refused(address, "POST", "/databases/g/indexes", {"label": "airprot", "key": "city"})[0] == 422
+
+
+PEOPLE = "id,name,age\n1,Ada,36\n2,Bob,41\n"
+
+
+def test_rows_come_in_bulk(own):
+    address, _ = own
+    loaded = done(address, "POST", "/databases/g/ingest?vertices=person", PEOPLE.encode(), kind="text/csv")
+    assert loaded["state"] == "done" and loaded["summary"]["vertices"] == 2
+    rows = b'{"id": 3, "name": "Cyd", "age": 28}\n'
+    done(address, "POST", "/databases/g/ingest?vertices=person", rows, kind=LINES)
+    table = pa.table({"src": [1, 2], "dst": [2, 3], "since": [2001, 2002]})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    edges = done(address, "POST", "/databases/g/ingest?edges=person:knows:person", sink.getvalue(), kind=ARROW)
+    assert edges["summary"]["edges"] == 2
+    query = {"gremlin": "g.V().has('person', 'name', 'Ada').out('knows').out('knows').values('name')"}
+    assert done(address, "POST", "/databases/g/query", query)["results"] == ["Cyd"]
+    # All or none: one of these exists.
+    both = b"id,name\n9,Eve\n1,Ada\n"
+    status, detail = refused(address, "POST", "/databases/g/ingest?vertices=person", both, kind="text/csv")
+    assert status == 422 and "1" in detail
+    assert refused(address, "GET", "/databases/g/vertices/9")[0] == 404
+    done(address, "POST", "/databases/g/ingest?vertices=person&onExists=skip", both, kind="text/csv")
+    assert refused(address, "POST", "/databases/g/ingest?vertices=person", b"x", kind="text/plain")[0] == 415
+    assert refused(address, "POST", "/databases/g/ingest?vertices=a&edges=b", PEOPLE.encode(), kind="text/csv")[0] == 422
+    background = done(address, "POST", "/databases/g/ingest?vertices=guest&background=true", PEOPLE.encode(), kind="text/csv", code=202)
+    assert ended(address, background)["state"] in ("done", "failed")
+
+
+def test_jobs_run_without_their_client(tmp_path):
+    path, backups = tmp_path / "own.mg", tmp_path / "backups"
+    airports(path).close()
+    backups.mkdir()
+    with serving(path, "--backups", backups) as (_, address):
+        ranks = ended(address, done(address, "POST", "/databases/g/jobs", {"do": "analyze", "algorithm": "pagerank"}, code=202))
+        assert ranks["state"] == "done" and ranks["hasValues"]
+        table = pa.ipc.open_stream(call(address, "GET", f"/jobs/{ranks['id']}/values")[2]).read_all()
+        assert table.column_names == ["id", "value"] and sum(table["value"].to_pylist()) == pytest.approx(1)
+        todo = {"do": "analyze", "algorithm": "wcc", "write": "part"}
+        assert ended(address, done(address, "POST", "/databases/g/jobs", todo, code=202))["summary"]["written"] == 5
+        check = ended(address, done(address, "POST", "/databases/g/jobs", {"do": "check"}, code=202))
+        assert check["summary"]["violations"] == [] and check["summary"]["vertices"] == 5
+        assert ended(address, done(address, "POST", "/databases/g/jobs", {"do": "compact"}, code=202))["state"] == "done"
+        backup = {"do": "backup", "name": "monday"}
+        assert ended(address, done(address, "POST", "/databases/g/jobs", backup, code=202))["state"] == "done"
+        assert refused(address, "POST", "/databases/g/jobs", backup)[0] == 409
+        for name in ("../out", "/tmp/out", "", ".hidden", "a/b", "a\\b"):
+            assert refused(address, "POST", "/databases/g/jobs", {"do": "backup", "name": name})[0] == 400
+        failed = ended(address, done(address, "POST", "/databases/g/jobs", {"do": "analyze", "algorithm": "pagernak"}, code=202))
+        assert failed["state"] == "failed" and "pagerank" in failed["error"]
+        assert refused(address, "POST", "/databases/g/jobs", {"do": "nothing"})[0] == 400
+        assert refused(address, "DELETE", f"/jobs/{check['id']}")[0] == 409
+        assert refused(address, "GET", "/jobs/999")[0] == 404
+        assert [job["do"] for job in done(address, "GET", "/jobs")["jobs"]][:3] == ["analyze", "analyze", "check"]
+    with mg.open(backups / "monday", read_only=True) as copy:
+        assert copy.query("g.V().count()").one() == 5
+
+
+def test_a_job_can_be_stopped(own):
+    address, _ = own
+    query = {"gremlin": "g.inject(1..3000).unfold().addV('n').as('a').V().hasLabel('airport').addE('to').from('a')"}
+    done(address, "POST", "/databases/g/query", query)
+    todo = {"do": "analyze", "algorithm": "pagerank", "options": {"iterations": 1_000_000, "tolerance": 0}}
+    job = done(address, "POST", "/databases/g/jobs", todo, code=202)
+    done(address, "DELETE", f"/jobs/{job['id']}", code=202)
+    assert ended(address, job)["state"] == "cancelled"
+
+
+def test_each_role_may_do_its_part(guarded):
+    ada, eve = (basic(name, f"secret of {name}") for name in ("ada", "eve"))
+    status, headers, _ = call(guarded, "GET", "/databases")
+    assert status == 401 and "Basic" in headers["WWW-Authenticate"]
+    assert done(guarded, "GET", "/databases", **eve)["role"] == "read"
+    assert done(guarded, "POST", "/databases/g/query", {"gremlin": "g.V().count()"}, **eve)["results"]
+    for method, path, body in [
+        ("POST", "/databases/g/query", {"gremlin": "g.addV()"}),
+        ("POST", "/databases/g/vertices", {"label": "x"}),
+        ("PATCH", "/databases/g/vertices/AUS", {"properties": {}}),
+        ("DELETE", "/databases/g/vertices/AUS", None),
+        ("POST", "/databases/g/ingest?vertices=x", b"id\n1\n"),
+        ("POST", "/databases/g/indexes", {"label": "airport", "key": "city"}),
+        ("POST", "/databases/g/jobs", {"do": "compact"}),
+        ("POST", "/databases/g/jobs", {"do": "analyze", "algorithm": "wcc", "write": "part"}),
+    ]:
+        assert refused(guarded, method, path, body, **eve)[0] == 403
+    assert done(guarded, "GET", "/databases/g/vertices/AUS", **eve)["id"] == "AUS"
+    done(guarded, "POST", "/databases/g/vertices", {"label": "x"}, code=201, **ada)
+
+
+def test_pages_of_other_sites_reach_no_resource(own):
+    address, _ = own
+    status, _, _ = call(address, "POST", "/databases/g/vertices", {"label": "x"}, Origin="http://evil.example")
+    assert status == 403
+
+
+def test_the_description_names_what_is_there(air):
+    paths = done(air, "GET", "/openapi.json")["paths"]
+    assert len(paths) >= 15
+    for path, operations in paths.items():
+        for method in ("get", "post", "put", "patch", "delete"):
+            place = path.replace("{database}", "nowhere").replace("{id}", "0")
+            status, _, _ = call(air, method.upper(), place, {} if method in ("post", "put", "patch") else None)
+            # Whatever it says, another method is not allowed.
+            assert (status == 405) == (method not in operations), (method, path, status)
