@@ -44,13 +44,13 @@ impl FromRequestParts<Arc<Web>> for As {
 }
 
 /// A document in the body of a request.
-pub struct Sent<T> {
-    pub document: T,
+pub struct Document<T> {
+    pub read: T,
     /// What it takes.
     _share: Option<Share>,
 }
 
-impl<T: DeserializeOwned> FromRequest<Arc<Web>> for Sent<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<Web>> for Document<T> {
     type Rejection = Response;
 
     async fn from_request(request: Request, web: &Arc<Web>) -> Result<Self, Response> {
@@ -63,7 +63,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Web>> for Sent<T> {
             return Err(wrong(format!("JSON cannot carry all digits of the number {number}: send it as text")));
         }
         let document = serde_json::from_str(text).map_err(|error| wrong(format!("the body: {error}")))?;
-        Ok(Self { document, _share: share })
+        Ok(Self { read: document, _share: share })
     }
 }
 

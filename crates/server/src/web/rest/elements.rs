@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
 use super::super::Web;
-use super::caller::{As, Sent, database};
+use super::caller::{As, Document, database};
 use super::problem::Problem;
 use super::work;
 use crate::gremlin::Room;
@@ -145,10 +145,10 @@ pub async fn add_vertex(
     State(web): State<Arc<Web>>,
     caller: As,
     Path(name): Path<String>,
-    sent: Sent<New>,
+    sent: Document<New>,
 ) -> Result<Response, Problem> {
     caller.must_be(Role::Write)?;
-    let New { id, label, from, to, properties } = sent.document;
+    let New { id, label, from, to, properties } = sent.read;
     if from.is_some() || to.is_some() {
         return Err(Problem::wrong("a vertex has no ends: post it to /edges"));
     }
@@ -160,10 +160,10 @@ pub async fn add_edge(
     State(web): State<Arc<Web>>,
     caller: As,
     Path(name): Path<String>,
-    sent: Sent<New>,
+    sent: Document<New>,
 ) -> Result<Response, Problem> {
     caller.must_be(Role::Write)?;
-    let New { id, label, from: Some(from), to: Some(to), properties } = sent.document else {
+    let New { id, label, from: Some(from), to: Some(to), properties } = sent.read else {
         return Err(Problem::wrong("an edge has the ids of two vertices, `from` and `to`"));
     };
     let mut text = Text::new("g").step("V", &[json::value(&from)]).step("addE", &[label.into()]);
@@ -186,18 +186,18 @@ pub async fn change_vertex(
     State(web): State<Arc<Web>>,
     caller: As,
     path: Path<(String, String)>,
-    sent: Sent<Change>,
+    sent: Document<Change>,
 ) -> Result<Response, Problem> {
-    change(&web, &caller, &path, "V", &sent.document).await
+    change(&web, &caller, &path, "V", &sent.read).await
 }
 
 pub async fn change_edge(
     State(web): State<Arc<Web>>,
     caller: As,
     path: Path<(String, String)>,
-    sent: Sent<Change>,
+    sent: Document<Change>,
 ) -> Result<Response, Problem> {
-    change(&web, &caller, &path, "E", &sent.document).await
+    change(&web, &caller, &path, "E", &sent.read).await
 }
 
 async fn change(

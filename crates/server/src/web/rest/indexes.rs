@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::Web;
-use super::caller::{As, Sent, database};
+use super::caller::{As, Document, database};
 use super::problem::Problem;
 use super::work;
 use crate::gremlin::Room;
@@ -55,11 +55,11 @@ pub async fn create(
     State(web): State<Arc<Web>>,
     caller: As,
     Path(name): Path<String>,
-    sent: Sent<Index>,
+    sent: Document<Index>,
 ) -> Result<StatusCode, Problem> {
     caller.must_be(Role::Admin)?;
     let database = database(&web, &name)?.clone();
-    let index = sent.document;
+    let index = sent.read;
     let make = move |_| match index.unique {
         true => Ok(database.create_unique_index(index.kind(), &index.label, &index.key)?),
         false => Ok(database.create_index(index.kind(), &index.label, &index.key)?),

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::super::Web;
-use super::caller::{As, Sent, database};
+use super::caller::{As, Document, database};
 use super::problem::Problem;
 use crate::users::Role;
 
@@ -236,9 +236,9 @@ pub async fn begin(
     State(web): State<Arc<Web>>,
     caller: As,
     Path(name): Path<String>,
-    sent: Sent<Todo>,
+    sent: Document<Todo>,
 ) -> Result<Response, Problem> {
-    let todo = sent.document;
+    let todo = sent.read;
     caller.must_be(todo.role())?;
     let database = database(&web, &name)?.clone();
     let backup = match &todo {

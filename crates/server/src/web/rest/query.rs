@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
 use super::super::Web;
-use super::caller::{As, Sent, database};
+use super::caller::{As, Document, database};
 use super::problem::Problem;
 use super::work::{self, Guard, Limited};
 use crate::gremlin::{Gremlin, Missed, Room, in_time};
@@ -106,10 +106,10 @@ pub async fn run(
     caller: As,
     Path(name): Path<String>,
     headers: HeaderMap,
-    sent: Sent<Asked>,
+    sent: Document<Asked>,
 ) -> Result<Response, Problem> {
     let form = Form::accepted(&headers)?;
-    let ready = sent.document.ready(&web, &name)?.allowed(&caller)?;
+    let ready = sent.read.ready(&web, &name)?.allowed(&caller)?;
     let named = [(header::CONTENT_TYPE, form.name())];
     if form == Form::Json {
         let (bytes_max, timeout, room) = (web.gremlin.limits.response_bytes_max, ready.timeout, ready.room);
@@ -124,9 +124,9 @@ pub async fn explain(
     State(web): State<Arc<Web>>,
     _: As,
     Path(name): Path<String>,
-    sent: Sent<Asked>,
+    sent: Document<Asked>,
 ) -> Result<Response, Problem> {
-    let ready = sent.document.ready(&web, &name)?;
+    let ready = sent.read.ready(&web, &name)?;
     let explained = work::run(&web.gremlin, Room::Reading, ready.timeout, move |limited| {
         Ok(ready.database.explain(ready.query, &ready.parameters, &limited.options)?.to_json())
     });
@@ -137,9 +137,9 @@ pub async fn profile(
     State(web): State<Arc<Web>>,
     caller: As,
     Path(name): Path<String>,
-    sent: Sent<Asked>,
+    sent: Document<Asked>,
 ) -> Result<Response, Problem> {
-    let ready = sent.document.ready(&web, &name)?.allowed(&caller)?;
+    let ready = sent.read.ready(&web, &name)?.allowed(&caller)?;
     let profiled = work::run(&web.gremlin, ready.room, ready.timeout, move |limited| {
         Ok(ready.database.profile(ready.query, &ready.parameters, &limited.options)?.to_json())
     });
