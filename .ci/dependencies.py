@@ -42,7 +42,8 @@ MAY_USE = {
         "mangrove-query",
     },
     # What people type. It completes and checks Gremlin before it runs it.
-    "mangrove-cli": {"mangrove", "mangrove-query", "mangrove-server"},
+    "mangrove-cli": {"mangrove", "mangrove-mcp", "mangrove-query", "mangrove-server"},
+    "mangrove-mcp": {"mangrove"},
     # It reads the requests of drivers, which hold queries as bytecode.
     "mangrove-server": {"mangrove", "mangrove-query"},
     # Its interpreter of Gremlin reads the engine's plans; tests of the engine use the test kit in turn.

@@ -51,6 +51,7 @@ FLOORS = {
         "betweenness bfs cdlp coloring kcore louvain matching pagerank peer_pressure scc similarity triangles walks wcc",
         "sssp",
     ],
+    "crates/mcp/src": ["search", "tools", "handler", "lib"],
     "crates/server/src": ["status users", "wire", "client gremlin", "web", "lib"],
     "crates/server/src/wire": ["reply", "graphbinary graphson request"],
     "crates/server/src/client": ["received"],

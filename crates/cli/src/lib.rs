@@ -15,6 +15,7 @@ mod export;
 mod interrupt;
 mod lake;
 mod load;
+mod mcp;
 mod output;
 mod params;
 mod paths;
@@ -64,6 +65,7 @@ enum Command {
     Paths(paths::Paths),
     Bench(bench::Bench),
     Serve(Box<serve::Serve>),
+    Mcp(mcp::Mcp),
     Users(users::Users),
     Lake(lake::Lake),
     Demo(demo::Demo),
@@ -115,6 +117,7 @@ fn dispatch(command: Command, readers: &dyn Readers<String>) -> Result<(), Failu
         Command::Paths(paths) => paths.run(),
         Command::Bench(bench) => bench.run(),
         Command::Serve(serve) => serve.run(),
+        Command::Mcp(mcp) => mcp.run(),
         Command::Users(users) => users.run(),
         Command::Lake(lake) => lake.run(),
         Command::Demo(demo) => demo.run(),
