@@ -312,6 +312,40 @@ def test_what_is_no_request_is_refused_and_the_next_one_answered(air):
         assert c.submit("g.V().count()").all().result() == [5]
 
 
+def test_the_end_of_a_connection_is_answered(air):
+    with bare_socket(air) as raw:
+        raw.sendall(frame(struct.pack(">H", 1000), opcode=8))
+        assert raw.recv(2)[0] == 0x88
+
+
+def fragment(payload, opcode, is_last=False):
+    return bytes([0x80 * is_last | opcode, 0xFF]) + struct.pack(">Q", len(payload)) + bytes(4) + payload
+
+
+def has_ended(raw):
+    """Whether the server has ended a connection, or does so soon."""
+    raw.settimeout(2)
+    try:
+        while raw.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+def test_pings_within_a_message_do_not_hide_it(guarded):
+    # Those who have not logged in share 32 MB for requests that are not whole.
+    with contextlib.ExitStack() as open_sockets:
+        sockets = [open_sockets.enter_context(bare_socket(guarded)) for _ in range(6)]
+        for raw in sockets:
+            with contextlib.suppress(ConnectionError):
+                for part in range(120):
+                    raw.sendall(fragment(bytes(60_000), 0 if part else 2) + frame(b"", opcode=9))
+        assert [has_ended(raw) for raw in sockets].count(True) in range(1, 6)
+
+
 def test_many_clients_at_once(own):
     address, _ = own
     failed = []

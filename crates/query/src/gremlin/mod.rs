@@ -27,8 +27,7 @@ pub mod syntax;
 mod walk;
 
 pub use bytecode::{
-    BadRequest, RequestSyntax, long_number, read_binary_request, read_bytecode, read_graphbinary, read_json_request,
-    read_plain,
+    BadRequest, Outline, RequestSyntax, read_binary_request, read_bytecode, read_graphbinary, read_json_request, read_plain,
 };
 pub use error::SyntaxError;
 pub use habits::of_other_language;

@@ -13,6 +13,9 @@ use super::refused::Refused;
 use crate::status::Status;
 use crate::wire::{Encoded, Form, Reply, Style};
 
+/// Responses of so many bytes are not counted.
+pub const SMALL: usize = 64 << 10;
+
 /// A response in the form that its client expects.
 pub struct Answer {
     pub status: Status,
@@ -35,7 +38,7 @@ pub struct Asker {
     pub deadline: Option<Instant>,
     /// It is closed when the client is gone.
     pub answers: mpsc::Sender<Answer>,
-    /// What the responses may take, with those to others.
+    /// What responses may take, with those to others.
     pub memory: Memory,
     /// What the request takes.
     pub share: Option<Share>,
@@ -66,15 +69,15 @@ impl Asker {
     pub fn send(&self, reply: &Reply<'_>) -> Result<(), Missed> {
         let mut answer = self.answer(reply);
         let bytes = answer.encoded.size();
-        answer.share = self.memory.try_hold(bytes);
-        if answer.share.is_some() {
+        answer.share = Some(bytes).filter(|bytes| *bytes > SMALL).and_then(|bytes| self.memory.try_hold(bytes));
+        if answer.share.is_some() || bytes <= SMALL {
             match self.answers.try_send(answer) {
                 Ok(()) => return Ok(()),
                 Err(TrySendError::Full(unsent) | TrySendError::Closed(unsent)) => answer = unsent,
             }
         }
         Handle::current().block_on(self.in_time(async {
-            if answer.share.is_none() {
+            if answer.share.is_none() && bytes > SMALL {
                 answer.share = self.memory.hold(bytes).await;
             }
             self.answers.send(answer).await.map_err(|_| Missed::Gone)

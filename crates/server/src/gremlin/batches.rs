@@ -3,7 +3,7 @@
 use mangrove::QueryError;
 use mangrove::describe::Described;
 
-use super::asker::{Answer, Asker};
+use super::asker::{Answer, Asker, SMALL};
 use super::in_time::Missed;
 use super::refused::Refused;
 use crate::status::Status;
@@ -50,7 +50,7 @@ impl<'r> Batches<'r> {
         Self { wanted, style, asker, results: Results::new(style), sent: false, target: Target::Client }
     }
 
-    /// Keeps the only response. More than one are refused.
+    /// Keeps the only response. More than one, or a large one, are refused.
     pub fn kept(wanted: Wanted, asker: &'r Asker) -> Self {
         Self { target: Target::Kept(None), ..Self::sent(wanted, asker) }
     }
@@ -64,6 +64,9 @@ impl<'r> Batches<'r> {
                 self.send(Status::PartialContent, &[])?;
             }
             self.results.add(result.borrow());
+            if matches!(self.target, Target::Kept(_)) && self.results.bytes() > SMALL {
+                return Err(Stopped::Long);
+            }
             if self.wanted.batch.is_none() && self.results.bytes() > self.wanted.bytes_max {
                 return Err(self.too_large().into());
             }

@@ -41,6 +41,8 @@ pub struct Caller {
     pub is_older: bool,
     /// The request may change a graph.
     pub may_write: bool,
+    /// The bytes of the request.
+    pub size: usize,
 }
 
 /// The requests of one client.
@@ -81,14 +83,18 @@ impl Conversation {
             None if request.op == "authentication" => self.log_in(&request, asker).await,
             None => self.defer(message, asker),
             Some(role) => {
+                let size = message.bytes.len();
                 drop(message);
-                self.answer(role, request, asker).await
+                self.answer(role, request, size, asker).await
             }
         }
     }
 
-    fn defer(&mut self, message: Message, asker: Asker) -> Option<Answer> {
-        if self.deferred.len() == DEFERRED_MAX {
+    fn defer(&mut self, mut message: Message, asker: Asker) -> Option<Answer> {
+        if message.share.is_none() {
+            message.share = self.gremlin.memory(false).try_hold(message.bytes.len());
+        }
+        if self.deferred.len() == DEFERRED_MAX || message.share.is_none() {
             let refused = Refused::new(Status::Unauthorized, "say first who you are");
             return Some(asker.answer(&refused.reply(asker.id)));
         }
@@ -127,12 +133,17 @@ impl Conversation {
         None
     }
 
-    async fn answer(&mut self, role: Role, request: Request, mut asker: Asker) -> Option<Answer> {
+    async fn answer(&mut self, role: Role, request: Request, size: usize, mut asker: Asker) -> Option<Answer> {
         let begun = Instant::now();
-        let ask = self.gremlin.ask(request, &mut asker.share).await;
+        let ask = self.gremlin.ask(request, size, &mut asker.share).await;
         match ask.and_then(|ask| ask.allowed(role)) {
             Ok(Ask::Close { session }) => match self.sessions.iter().position(|open| open.name() == session) {
-                Some(at) => self.sessions.swap_remove(at).close(asker),
+                // A session that takes no more requests stays.
+                Some(at) => {
+                    if self.sessions[at].close(asker) {
+                        self.sessions.swap_remove(at);
+                    }
+                }
                 None => return Some(asker.answer(&asker.reply(Status::NoContent))),
             },
             Ok(Ask::Run { session: Some(name), run }) => {
@@ -155,9 +166,9 @@ impl Conversation {
     pub async fn collect(&mut self, request: Request, caller: Caller) -> Option<Answer> {
         let (answers, mut answer) = mpsc::channel(1);
         let begun = Instant::now();
-        let mut asker = Asker::new(caller.form, answers, self.gremlin.memory(true).clone());
+        let mut asker = Asker::new(caller.form, answers, self.gremlin.memory_of_responses.clone());
         (asker.id, asker.is_older) = (Some(request.id), caller.is_older);
-        let ask = self.gremlin.ask(request, &mut asker.share).await;
+        let ask = self.gremlin.ask(request, caller.size, &mut asker.share).await;
         let refused = match ask.and_then(|ask| ask.allowed(caller.role)) {
             Ok(Ask::Run { run, .. }) if run.writes() && !caller.may_write => {
                 Refused::new(Status::Forbidden, "a query in an address must not write: send it in the body of a POST")

@@ -50,8 +50,10 @@ pub struct Limits {
     pub idle_transaction: Duration,
     /// How long a transaction of a session may take.
     pub transaction: Duration,
-    /// The most bytes that open requests, and responses on their way, may take together.
+    /// The most bytes that open requests may take together.
     pub requests_bytes_max: usize,
+    /// The most bytes that responses on their way may take together. Small ones do not count.
+    pub responses_bytes_max: usize,
     /// The most bytes of a response with all results, as HTTP has it.
     pub response_bytes_max: usize,
 }
@@ -68,6 +70,7 @@ impl Default for Limits {
             idle_transaction: Duration::from_secs(60),
             transaction: Duration::from_secs(600),
             requests_bytes_max: 256 << 20,
+            responses_bytes_max: 256 << 20,
             response_bytes_max: 64 << 20,
         }
     }
@@ -84,7 +87,7 @@ const LARGE_BYTES: usize = 64 << 10;
 /// The most long requests that are read at a time.
 const LARGE_MAX: usize = 2;
 /// What a value of a request takes, about.
-const VALUE_BYTES: usize = 96;
+pub const VALUE_BYTES: usize = 96;
 
 /// The databases of a server, and the work on them.
 pub struct Gremlin {
@@ -93,13 +96,15 @@ pub struct Gremlin {
     pub limits: Limits,
     /// `None` if everyone may do everything.
     gatekeeper: Option<Gatekeeper>,
-    checking: Semaphore,
-    reading_large: Semaphore,
+    checking: Arc<Semaphore>,
+    reading_large: Arc<Semaphore>,
     pub rooms: Rooms,
     pub runtime: Handle,
     sessions: Arc<Semaphore>,
     memory: Memory,
     memory_of_strangers: Memory,
+    /// What responses on their way may take.
+    pub memory_of_responses: Memory,
 }
 
 impl Gremlin {
@@ -107,13 +112,14 @@ impl Gremlin {
         Self {
             databases,
             gatekeeper,
-            checking: Semaphore::new(CHECKS_MAX),
-            reading_large: Semaphore::new(LARGE_MAX),
+            checking: Arc::new(Semaphore::new(CHECKS_MAX)),
+            reading_large: Arc::new(Semaphore::new(LARGE_MAX)),
             rooms: Rooms::new(&limits),
             runtime,
             sessions: Arc::new(Semaphore::new(limits.sessions_max)),
             memory: Memory::new(limits.requests_bytes_max),
             memory_of_strangers: Memory::new(STRANGERS_BYTES_MAX),
+            memory_of_responses: Memory::new(limits.responses_bytes_max),
             limits,
         }
     }
@@ -144,11 +150,15 @@ impl Gremlin {
         if let Some(role) = gatekeeper.knows(&login.name, &login.password) {
             return Some(role);
         }
-        let checking = self.checking.acquire().await;
+        let checking = self.checking.clone().acquire_owned().await;
         let gremlin = self.clone();
-        let check = move || gremlin.gatekeeper.as_ref()?.check(&login.name, &login.password);
+        // It goes on if the client goes, and so does its permit.
+        let check = move || {
+            let role = gremlin.gatekeeper.as_ref()?.check(&login.name, &login.password);
+            drop(checking);
+            role
+        };
         let role = spawn_blocking(check).await.ok().flatten();
-        drop(checking);
         if role.is_none() {
             tokio::time::sleep(WRONG).await;
         }
@@ -161,10 +171,10 @@ impl Gremlin {
         self.apart(size, move |_| form.read(&bytes)).await?.map_err(Unread::from)
     }
 
-    /// Checks what a request asks for. `share` is what it takes from then on.
-    async fn ask(self: &Arc<Self>, request: Request, share: &mut Option<Share>) -> Result<Ask, Refused> {
+    /// Checks what a request of so many bytes asks for. `share` is what it takes from then on.
+    async fn ask(self: &Arc<Self>, request: Request, size: usize, share: &mut Option<Share>) -> Result<Ask, Refused> {
         let text = request.args.get_str("gremlin").and_then(|text| text.as_str().map(str::len)).unwrap_or_default();
-        let bytes = request.values * VALUE_BYTES + text * TEXT_TIMES;
+        let bytes = size + request.values * VALUE_BYTES + text * TEXT_TIMES;
         *share = self.memory.try_hold(bytes);
         if share.is_none() {
             return Err(Refused::busy("the server has too many large requests: try again later, or send less at once"));
@@ -173,7 +183,7 @@ impl Gremlin {
     }
 
     /// Does something at once if it takes little time, or else on a thread of its own.
-    async fn apart<T: Send + 'static>(
+    pub async fn apart<T: Send + 'static>(
         self: &Arc<Self>,
         size: usize,
         work: impl FnOnce(&Self) -> T + Send + 'static,
@@ -182,10 +192,14 @@ impl Gremlin {
             return Ok(work(self));
         }
         let gremlin = self.clone();
-        let _permit = self.reading_large.acquire().await;
-        spawn_blocking(move || work(&gremlin)).await.map_err(|_| {
-            Refused::new(Status::ServerError, "the server failed while it read the request: please report this")
-        })
+        let permit = self.reading_large.clone().acquire_owned().await;
+        let work = move || {
+            let done = work(&gremlin);
+            drop(permit);
+            done
+        };
+        let message = "the server failed while it read the request: please report this";
+        spawn_blocking(work).await.map_err(|_| Refused::new(Status::ServerError, message))
     }
 
     /// Waits until no query runs, and lets no other begin.

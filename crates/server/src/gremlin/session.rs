@@ -59,14 +59,15 @@ impl Session {
         self.send(Job::Run(run, asker));
     }
 
-    /// Ends the session after the requests before, and then answers. What was not committed is undone.
-    pub fn close(&self, asker: Asker) {
-        self.send(Job::Close(asker));
+    /// Ends the session after the requests before, and then answers. What was not committed is undone. Returns whether it will.
+    pub fn close(&self, asker: Asker) -> bool {
+        self.send(Job::Close(asker))
     }
 
-    fn send(&self, job: Job) {
+    /// Whether the session will do the job.
+    fn send(&self, job: Job) -> bool {
         let (job, refused) = match self.jobs.try_send(job) {
-            Ok(()) => return,
+            Ok(()) => return true,
             Err(TrySendError::Full(job)) => {
                 (job, Refused::busy("the session has too many requests that wait: send fewer at once"))
             }
@@ -76,6 +77,7 @@ impl Session {
         };
         let (Job::Run(_, asker) | Job::Close(asker)) = job;
         asker.refuse_soon(refused);
+        false
     }
 }
 

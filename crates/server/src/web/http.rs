@@ -36,9 +36,10 @@ pub async fn post(State(web): State<Arc<Web>>, Extension(meter): Extension<Arc<M
     };
     let _share = meter.whole();
     // Some drivers put the media type before the request, as they do over a WebSocket.
+    let size = body.len();
     let (form, body) = split_frame(&body).unwrap_or((form, body));
     match web.gremlin.read(form, body).await {
-        Ok(request) => answer(web, Caller { role, form: accepted, is_older, may_write: true }, request).await,
+        Ok(request) => answer(web, Caller { role, form: accepted, is_older, may_write: true, size }, request).await,
         Err(Unread { id, refused }) => response_of(accepted, id, refused),
     }
 }
@@ -64,7 +65,12 @@ pub async fn get(web: Arc<Web>, headers: &HeaderMap, query: String) -> Response 
     }
     let (id, values) = (Uuid::new_v4(), args.len());
     let request = Request { id, op: "eval".into(), processor: String::new(), bytecode: None, args, values };
-    answer(web, Caller { role, form: accepted, is_older: wire::is_older(headers), may_write: false }, request).await
+    answer(
+        web,
+        Caller { role, form: accepted, is_older: wire::is_older(headers), may_write: false, size: query.len() },
+        request,
+    )
+    .await
 }
 
 /// A value of an address is a number, or true or false, if it looks like one.
@@ -112,10 +118,14 @@ impl AsRef<[u8]> for Owned {
     }
 }
 
+/// A body that holds its memory until it was sent.
+pub fn body(bytes: Vec<u8>, share: Option<Share>) -> Body {
+    Body::from(Bytes::from_owner(Owned { bytes, _share: share }))
+}
+
 fn response(form: Form, Answer { status, encoded, share, .. }: Answer) -> Response {
     let code = StatusCode::from_u16(status.http()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let body = Bytes::from_owner(Owned { bytes: encoded.into_bytes(), _share: share });
-    (code, [(header::CONTENT_TYPE, form.media_type())], Body::from(body)).into_response()
+    (code, [(header::CONTENT_TYPE, form.media_type())], body(encoded.into_bytes(), share)).into_response()
 }
 
 fn accepted(headers: &HeaderMap) -> Option<Form> {

@@ -59,6 +59,21 @@ impl Meter {
         state.share.take()
     }
 
+    /// So many bytes were a message of their own, within another one that is not whole.
+    pub fn part(&self, bytes: usize) {
+        let mut state = self.state();
+        state.bytes = state.bytes.saturating_sub(bytes);
+        if state.bytes == 0 {
+            state.since = None;
+        }
+    }
+
+    /// A part of a long message was taken. The next one may take as long.
+    pub fn go_on(&self) {
+        let mut state = self.state();
+        (state.bytes, state.share, state.since) = (0, None, Some(Instant::now()));
+    }
+
     /// Further messages take of this memory.
     pub fn take_of(&self, memory: Memory) {
         self.state().memory = memory;

@@ -28,6 +28,8 @@ const OPEN_MAX: usize = 256;
 const TEXT: Form = Form::GraphSon(GraphSon::V3);
 /// The buffer of a connection that waits for requests. It grows for larger ones.
 const BUFFER_BYTES: usize = 4 << 10;
+/// What stands before the content of a control frame of a client.
+const CONTROL_BYTES: usize = 6;
 /// How long a client may take to say who it is.
 const LOGIN: Duration = Duration::from_secs(60);
 /// How long the message that ends a connection may take.
@@ -62,7 +64,10 @@ struct Client {
     open: Arc<Semaphore>,
     answers: mpsc::Sender<Answer>,
     answered: mpsc::Receiver<Answer>,
+    /// What responses may take.
     memory: Memory,
+    /// What requests of clients that are known may take.
+    memory_of_requests: Memory,
     leaving: watch::Receiver<bool>,
 }
 
@@ -87,8 +92,20 @@ impl Client {
     fn new(web: &Web, is_older: bool, meter: Arc<Meter>, socket: WebSocket) -> Self {
         let (answers, answered) = mpsc::channel(ANSWERS_MAX);
         let conversation = Conversation::new(web.gremlin.clone(), web.gremlin.role_of_all());
-        let (open, memory) = (Arc::new(Semaphore::new(OPEN_MAX)), web.gremlin.memory(true).clone());
-        Self { socket, meter, conversation, is_older, open, answers, answered, memory, leaving: web.leaving.clone() }
+        let (open, memory) = (Arc::new(Semaphore::new(OPEN_MAX)), web.gremlin.memory_of_responses.clone());
+        let memory_of_requests = web.gremlin.memory(true).clone();
+        Self {
+            socket,
+            meter,
+            conversation,
+            is_older,
+            open,
+            answers,
+            answered,
+            memory,
+            memory_of_requests,
+            leaving: web.leaving.clone(),
+        }
     }
 
     /// Takes requests and sends responses until the client goes. Binary requests get binary responses, and text gets text.
@@ -106,11 +123,17 @@ impl Client {
             let done = match self.next(&mut login).await {
                 Event::Message(Some(Ok(Message::Binary(frame)))) => self.take(frame, false).await,
                 Event::Message(Some(Ok(Message::Text(request)))) => self.take(request.into(), true).await,
-                Event::Message(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {
-                    drop(self.meter.whole());
+                Event::Message(Some(Ok(Message::Ping(content) | Message::Pong(content)))) => {
+                    // It may come between the frames of a message.
+                    self.meter.part(CONTROL_BYTES + content.len());
                     Ok(())
                 }
-                Event::Message(Some(Ok(Message::Close(_)) | Err(_)) | None) => Err(End::Gone),
+                Event::Message(Some(Ok(Message::Close(_)))) => {
+                    // This sends the answer to it.
+                    let _ = timeout(CLOSING, self.socket.recv()).await;
+                    Err(End::Gone)
+                }
+                Event::Message(Some(Err(_)) | None) => Err(End::Gone),
                 Event::Answer(answer) => self.send(answer).await,
                 Event::Stranger => Err(End::Told(close_code::POLICY, "name and password did not come in time")),
                 Event::Leaving => Err(self.leave().await),
@@ -120,7 +143,7 @@ impl Client {
             }
             if login.is_some() && self.conversation.is_known() {
                 login = None;
-                self.meter.take_of(self.memory.clone());
+                self.meter.take_of(self.memory_of_requests.clone());
             }
         }
     }

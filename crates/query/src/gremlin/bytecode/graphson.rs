@@ -22,6 +22,8 @@ use crate::stack::with_room;
 
 /// The most bytes of a bytecode. Bytecode is several times as long as the same text.
 pub const BYTECODE_BYTES_MAX: usize = 32 << 20;
+/// The most values of a JSON text, within others or not. GraphSON has up to six for each value of a query.
+pub const VALUES_MAX: usize = 6 << 20;
 /// The most arrays and objects within one another.
 const JSON_DEPTH_MAX: usize = 512;
 /// The stack needed to read and drop JSON of that depth, with a wide margin.
@@ -38,9 +40,12 @@ pub(super) fn parse_json(text: &str, what: &str) -> Read<Json> {
     if text.len() > BYTECODE_BYTES_MAX {
         return problem(format!("{what} of {} bytes is too long: the limit is {BYTECODE_BYTES_MAX}", text.len()));
     }
-    let Outline { deepest, long_number } = Outline::of(text);
+    let Outline { deepest, values, long_number } = Outline::of(text);
     if deepest > JSON_DEPTH_MAX {
         return problem(format!("{what} is nested too deep: the limit is {JSON_DEPTH_MAX}"));
+    }
+    if values > VALUES_MAX {
+        return problem(format!("{what} has more than {VALUES_MAX} values"));
     }
     if let Some(number) = long_number {
         return Err(Problem {
@@ -61,27 +66,28 @@ pub(super) fn parse_json(text: &str, what: &str) -> Read<Json> {
     }
 }
 
-/// A number in a JSON text whose digits serde_json would lose.
-pub fn long_number(text: &str) -> Option<&str> {
-    Outline::of(text).long_number
-}
-
-/// What a JSON text looks like from afar. Strings do not count.
+/// What a JSON text looks like from afar. What stands in strings does not count.
 #[derive(Default)]
-struct Outline<'t> {
+pub struct Outline<'t> {
     /// The greatest number of brackets open at once.
     deepest: usize,
+    /// The number of values, within others or not, or somewhat less.
+    pub values: usize,
     /// A number whose digits neither 64 bits nor a double can hold.
-    long_number: Option<&'t str>,
+    pub long_number: Option<&'t str>,
 }
 
 impl<'t> Outline<'t> {
-    fn of(text: &'t str) -> Self {
+    pub fn of(text: &'t str) -> Self {
         let (mut outline, mut depth) = (Self::default(), 0usize);
         let mut bytes = text.as_bytes().iter();
         while let Some(byte) = bytes.next() {
             match byte {
-                b'[' | b'{' => depth += 1,
+                b',' => outline.values += 1,
+                b'[' | b'{' => {
+                    depth += 1;
+                    outline.values += 1;
+                }
                 b']' | b'}' => depth = depth.saturating_sub(1),
                 b'"' => skip_string(&mut bytes),
                 b'-' | b'0'..=b'9' => {

@@ -20,7 +20,7 @@ use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSynt
 use crate::diagnostics::Span;
 
 pub use graphbinary::read_graphbinary;
-pub use graphson::{long_number, read_bytecode};
+pub use graphson::{Outline, read_bytecode};
 pub use request::{BadRequest, RequestSyntax, read_binary_request, read_json_request};
 pub use scalar::read_plain;
 

@@ -8,14 +8,17 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use mangrove::Database;
-use mangrove_query::gremlin::long_number;
+use mangrove_query::gremlin::Outline;
 use serde::de::DeserializeOwned;
 
 use super::super::meter::Meter;
 use super::super::{Web, http};
 use super::problem::Problem;
-use crate::gremlin::Share;
+use crate::gremlin::{Share, VALUE_BYTES};
 use crate::users::Role;
+
+/// The most values of a document, within others or not.
+const VALUES_MAX: usize = 1 << 20;
 
 /// The role of whoever sends a request.
 pub struct As(pub Role);
@@ -47,10 +50,10 @@ impl FromRequestParts<Arc<Web>> for As {
 pub struct Document<T> {
     pub read: T,
     /// What it takes.
-    _share: Option<Share>,
+    _share: Share,
 }
 
-impl<T: DeserializeOwned> FromRequest<Arc<Web>> for Document<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<Arc<Web>> for Document<T> {
     type Rejection = Response;
 
     async fn from_request(request: Request, web: &Arc<Web>) -> Result<Self, Response> {
@@ -59,11 +62,21 @@ impl<T: DeserializeOwned> FromRequest<Arc<Web>> for Document<T> {
         let share = meter.and_then(|meter| meter.whole());
         let wrong = |why: String| Problem::wrong(why).into_response();
         let text = str::from_utf8(&body).map_err(|_| wrong("the body is not UTF-8".into()))?;
-        if let Some(number) = long_number(text) {
+        let outline = Outline::of(text);
+        if let Some(number) = outline.long_number {
             return Err(wrong(format!("JSON cannot carry all digits of the number {number}: send it as text")));
         }
-        let document = serde_json::from_str(text).map_err(|error| wrong(format!("the body: {error}")))?;
-        Ok(Self { read: document, _share: share })
+        if outline.values > VALUES_MAX {
+            return Err(wrong(format!("the body has more than {VALUES_MAX} values: send rows to `ingest`")));
+        }
+        drop(share);
+        let Some(share) = web.gremlin.memory(true).try_hold(body.len() + outline.values * VALUE_BYTES) else {
+            let message = "the server has too many large requests: try again later, or send less at once";
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, message).into_response());
+        };
+        let read = web.gremlin.apart(body.len(), move |_| serde_json::from_slice(&body)).await;
+        let read = read.map_err(|refused| Problem::from(refused).into_response())?;
+        Ok(Self { read: read.map_err(|error| wrong(format!("the body: {error}")))?, _share: share })
     }
 }
 

@@ -166,6 +166,10 @@ pub async fn add_edge(
     let New { id, label, from: Some(from), to: Some(to), properties } = sent.read else {
         return Err(Problem::wrong("an edge has the ids of two vertices, `from` and `to`"));
     };
+    let is_id = |id: &Json| id.is_string() || id.is_number();
+    if ![&from, &to].into_iter().all(is_id) {
+        return Err(Problem::wrong("an id is a number or a text"));
+    }
     let mut text = Text::new("g").step("V", &[json::value(&from)]).step("addE", &[label.into()]);
     let target = text.parameter(json::value(&to));
     let _ = write!(text.text, ".to(__.V({target}))");

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::Web;
 use super::caller::{As, Document, database};
 use super::problem::Problem;
-use super::work;
+use super::work::{self, Limited};
 use crate::gremlin::Room;
 use crate::users::Role;
 
@@ -60,9 +60,12 @@ pub async fn create(
     caller.must_be(Role::Admin)?;
     let database = database(&web, &name)?.clone();
     let index = sent.read;
-    let make = move |_| match index.unique {
-        true => Ok(database.create_unique_index(index.kind(), &index.label, &index.key)?),
-        false => Ok(database.create_index(index.kind(), &index.label, &index.key)?),
+    let make = move |limited: Limited| {
+        let database = database.interruptible(limited.options.cancel);
+        match index.unique {
+            true => Ok(database.create_unique_index(index.kind(), &index.label, &index.key)?),
+            false => Ok(database.create_index(index.kind(), &index.label, &index.key)?),
+        }
     };
     let is_new = work::run(&web.gremlin, Room::Writing, None, make).await?;
     Ok(if is_new { StatusCode::CREATED } else { StatusCode::OK })
@@ -77,7 +80,10 @@ pub async fn drop(
     caller.must_be(Role::Admin)?;
     let database = database(&web, &name)?.clone();
     let what = format!("an index of {}.{}", index.label, index.key);
-    let remove = move |_| Ok(database.drop_index(index.kind(), &index.label, &index.key)?);
+    let remove = move |limited: Limited| {
+        let database = database.interruptible(limited.options.cancel);
+        Ok(database.drop_index(index.kind(), &index.label, &index.key)?)
+    };
     match work::run(&web.gremlin, Room::Writing, None, remove).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::missing(format!("there is no {what}"))),

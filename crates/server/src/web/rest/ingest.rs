@@ -1,12 +1,13 @@
 //! Rows of vertices or edges, in bulk. All of them are stored, or none.
 
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path as FilePath;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use arrow_ipc::reader::StreamReader;
+use arrow_ipc::root_as_message;
 use axum::Json;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Path, Query, Request, State};
@@ -16,7 +17,7 @@ use mangrove::analytics::Stage;
 use mangrove::ingest::{
     EdgeFiles, Format, KeyColumn, Merging, NodeFiles, OnDuplicate, OnExists, Phase, Progress, Status, Table, TableInput,
 };
-use mangrove::{CancelToken, ElementKind, LoadOptions, LoadReport};
+use mangrove::{CancelToken, ElementKind, LoadError, LoadOptions, LoadReport};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -25,7 +26,7 @@ use tokio::task::spawn_blocking;
 use super::super::Web;
 use super::super::meter::Meter;
 use super::caller::{As, database};
-use super::jobs::{self, Job, Outcome};
+use super::jobs::{self, Failed, Job, Outcome};
 use super::problem::Problem;
 use super::work::Guard;
 use crate::gremlin::{Gremlin, Room};
@@ -105,16 +106,21 @@ pub async fn ingest(
     caller.must_be(Role::Write)?;
     let database = database(&web, &name)?.clone();
     let form = Form::of(request.headers())?;
+    let place = web.jobs.place(false)?;
     let directory = received(&web, request).await?;
     let (background, gremlin) = (what.background, web.gremlin.clone());
     let load = move |job: &Job| {
         // It waits in line like any other write, but its time is its own.
         let _place = entered(&gremlin)?;
         let options = what.options(&directory, form, gremlin.limits.memory_bytes_max)?;
-        let report = database.load(&options, &mut Shown(job)).map_err(|error| error.to_string())?;
+        // The rows came in no file that the client knows.
+        let file = directory.path().join(FILE).display().to_string();
+        let failed =
+            |error: LoadError| Failed { why: error.to_string().replace(&file, FILE), is_cancelled: Shown(job).cancelled() };
+        let report = database.load(&options, &mut Shown(job)).map_err(failed)?;
         Ok(Outcome { summary: summary(&report), values: None })
     };
-    let (job, ended) = jobs::spawn(&web, "load", &name, Some(CancelToken::default()), load)?;
+    let (job, ended) = jobs::spawn(&web, place, "load", &name, Some(CancelToken::default()), load)?;
     if background {
         return Ok(jobs::accepted(&job));
     }
@@ -148,7 +154,7 @@ async fn received(web: &Arc<Web>, request: Request) -> Result<TempDir, Problem> 
     while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         let frame = frame.map_err(|error| Problem::wrong(format!("the rows did not come whole: {error}")))?;
         // It may take long, as long as something comes.
-        drop(meter.as_ref().and_then(|meter| meter.whole()));
+        meter.iter().for_each(|meter| meter.go_on());
         let Ok(data) = frame.into_data() else { continue };
         bytes += data.len() as u64;
         if bytes > web.ingest_bytes_max {
@@ -221,6 +227,7 @@ impl What {
         };
         let failed = |error: &dyn std::fmt::Display| format!("the record batches: {error}");
         let file = File::open(path).map_err(|error| failed(&error))?;
+        check_lengths(&file).map_err(|error| failed(&error))?;
         let reader = StreamReader::try_new(BufReader::new(file), None).map_err(|error| failed(&error))?;
         let (schema, mut batches, mut bytes) = (reader.schema(), Vec::new(), 0);
         for batch in reader {
@@ -237,6 +244,36 @@ impl What {
         let (label, key) = (Some(label), self.key.clone());
         Ok(TableInput { name: "rows".into(), kind, label, source, target, key, table: Table::Arrow { schema, batches } })
     }
+}
+
+/// Fails if a message of a stream says that it is longer than what is left of the file. A reader would make room for all of it.
+fn check_lengths(mut file: &File) -> Result<(), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let mut left = file.metadata().map_err(failed)?.len();
+    let mut word = [0; 4];
+    while left >= 8 {
+        file.read_exact(&mut word).map_err(failed)?;
+        left -= 4;
+        // Since the first versions, a mark stands before each length.
+        if word == [0xff; 4] {
+            file.read_exact(&mut word).map_err(failed)?;
+            left -= 4;
+        }
+        let length = i32::from_le_bytes(word);
+        if length == 0 {
+            break;
+        }
+        let length = u64::try_from(length).ok().filter(|length| *length <= left).ok_or("a message without its end")?;
+        let mut message = vec![0; length as usize];
+        file.read_exact(&mut message).map_err(failed)?;
+        let message = root_as_message(&message).map_err(|error| error.to_string())?;
+        left -= length;
+        let body = u64::try_from(message.bodyLength()).ok().filter(|body| *body <= left);
+        let body = body.ok_or("a message that says it is longer than what came")?;
+        file.seek(SeekFrom::Current(body as i64)).map_err(failed)?;
+        left -= body;
+    }
+    file.rewind().map_err(failed)
 }
 
 const BOTH: &str = "rows are vertices or edges, not both";

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
@@ -15,7 +15,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mangrove::analytics::Stage;
 use mangrove::describe::Described;
-use mangrove::{AnalyzeOptions, CancelToken, Database, json};
+use mangrove::{AnalyzeError, AnalyzeOptions, CancelToken, Database, StoreError, json};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -23,10 +23,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use super::super::Web;
 use super::caller::{As, Document, database};
 use super::problem::Problem;
+use super::work;
+use crate::gremlin::Room;
 use crate::users::Role;
 
-/// The most jobs that run at a time.
-const RUNNING_MAX: usize = 4;
+/// The most algorithms that run at a time, and the most other jobs.
+const RUNNING_MAX: usize = 2;
+/// The longest time of an algorithm.
+const ALGORITHM: Duration = Duration::from_secs(3600);
 /// The most jobs that are remembered once they are done.
 const DONE_MAX: usize = 100;
 /// The most jobs whose values are kept.
@@ -57,6 +61,8 @@ pub enum Todo {
     },
 }
 
+const ANALYZE: &str = "analyze";
+
 fn yes() -> bool {
     true
 }
@@ -67,7 +73,7 @@ impl Todo {
             Self::Check {} => "check",
             Self::Compact {} => "compact",
             Self::Backup { .. } => "backup",
-            Self::Analyze { .. } => "analyze",
+            Self::Analyze { .. } => ANALYZE,
         }
     }
 
@@ -79,9 +85,9 @@ impl Todo {
         }
     }
 
-    /// Only an algorithm looks whether it is to stop.
+    /// The others do not look whether they are to stop.
     fn cancel(&self) -> Option<CancelToken> {
-        matches!(self, Self::Analyze { .. }).then(CancelToken::default)
+        matches!(self, Self::Analyze { .. } | Self::Compact {}).then(CancelToken::default)
     }
 }
 
@@ -89,6 +95,18 @@ impl Todo {
 pub struct Outcome {
     pub summary: Value,
     pub values: Option<RecordBatch>,
+}
+
+/// Why a job has no outcome.
+pub struct Failed {
+    pub why: String,
+    pub is_cancelled: bool,
+}
+
+impl From<String> for Failed {
+    fn from(why: String) -> Self {
+        Self { why, is_cancelled: false }
+    }
 }
 
 pub struct Job {
@@ -103,7 +121,7 @@ pub struct Job {
 
 enum JobState {
     Running(Option<Stage>),
-    Done { outcome: Result<Outcome, String>, is_cancelled: bool, seconds: f64 },
+    Done { outcome: Result<Outcome, Failed>, seconds: f64 },
 }
 
 impl Job {
@@ -133,7 +151,7 @@ impl Job {
                     shown["progress"] = json!({"stage": stage.name, "done": stage.done, "of": of});
                 }
             }
-            JobState::Done { outcome, is_cancelled, seconds } => {
+            JobState::Done { outcome, seconds } => {
                 shown["seconds"] = (*seconds).into();
                 match outcome {
                     Ok(outcome) => {
@@ -141,7 +159,7 @@ impl Job {
                         shown["summary"] = outcome.summary.clone();
                         shown["hasValues"] = outcome.values.is_some().into();
                     }
-                    Err(why) => {
+                    Err(Failed { why, is_cancelled }) => {
                         shown["state"] = if *is_cancelled { "cancelled" } else { "failed" }.into();
                         shown["error"] = why.as_str().into();
                     }
@@ -156,13 +174,15 @@ impl Job {
 pub struct Jobs {
     jobs: Mutex<VecDeque<Arc<Job>>>,
     next: AtomicU64,
-    /// A permit for each job that may run.
-    room: Arc<Semaphore>,
+    /// A permit for each algorithm that may run, and one for each other job.
+    algorithms: Arc<Semaphore>,
+    upkeep: Arc<Semaphore>,
 }
 
 impl Default for Jobs {
     fn default() -> Self {
-        Self { jobs: Mutex::default(), next: AtomicU64::default(), room: Arc::new(Semaphore::new(RUNNING_MAX)) }
+        let [algorithms, upkeep] = [(); 2].map(|()| Arc::new(Semaphore::new(RUNNING_MAX)));
+        Self { jobs: Mutex::default(), next: AtomicU64::default(), algorithms, upkeep }
     }
 }
 
@@ -179,16 +199,16 @@ impl Jobs {
         })
     }
 
-    fn add(
-        &self,
-        todo: &'static str,
-        database: &str,
-        cancel: Option<CancelToken>,
-    ) -> Result<(Arc<Job>, OwnedSemaphorePermit), Problem> {
-        let Ok(place) = self.room.clone().try_acquire_owned() else {
-            let message = format!("{RUNNING_MAX} jobs are running: wait for one, or cancel one");
-            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, message));
-        };
+    /// A place for an algorithm, or for another job.
+    pub fn place(&self, is_algorithm: bool) -> Result<OwnedSemaphorePermit, Problem> {
+        let room = if is_algorithm { &self.algorithms } else { &self.upkeep };
+        room.clone().try_acquire_owned().map_err(|_| {
+            let message = format!("{RUNNING_MAX} such jobs are running: wait for one, or cancel one");
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, message)
+        })
+    }
+
+    fn add(&self, todo: &'static str, database: &str, cancel: Option<CancelToken>) -> Arc<Job> {
         let mut jobs = self.lock();
         let is_old = |job: &Arc<Job>| !job.is_running();
         while jobs.len() >= DONE_MAX
@@ -205,7 +225,7 @@ impl Jobs {
             state: Mutex::new(JobState::Running(None)),
         });
         jobs.push_back(job.clone());
-        Ok((job, place))
+        job
     }
 
     /// Forgets the values of older jobs.
@@ -226,8 +246,10 @@ impl Jobs {
     /// Stops what can be stopped, waits for all to end, and lets no other begin.
     pub async fn end(&self) {
         self.lock().iter().filter_map(|job| job.cancel.as_ref()).for_each(CancelToken::cancel);
-        if let Ok(places) = self.room.acquire_many(RUNNING_MAX as u32).await {
-            places.forget();
+        for room in [&self.algorithms, &self.upkeep] {
+            if let Ok(places) = room.acquire_many(RUNNING_MAX as u32).await {
+                places.forget();
+            }
         }
     }
 }
@@ -245,32 +267,33 @@ pub async fn begin(
         Todo::Backup { name } => Some(backup_path(web.backups.as_deref(), name)?),
         _ => None,
     };
-    let (kind, cancel) = (todo.name(), todo.cancel());
-    let its = move |job: &Job| work(job, &database, &todo, backup.as_deref());
-    let (job, _) = spawn(&web, kind, &name, cancel, its)?;
+    let (kind, cancel, memory_bytes) = (todo.name(), todo.cancel(), web.gremlin.limits.memory_bytes_max);
+    let place = web.jobs.place(matches!(todo, Todo::Analyze { .. }))?;
+    let its = move |job: &Job| run(job, &database, &todo, backup.as_deref(), memory_bytes as u64);
+    let (job, _) = spawn(&web, place, kind, &name, cancel, its)?;
     Ok(accepted(&job))
 }
 
 /// Begins a job on a thread of its own. What it returns with it is closed when the job has ended.
 pub fn spawn(
     web: &Arc<Web>,
+    place: OwnedSemaphorePermit,
     todo: &'static str,
     database: &str,
     cancel: Option<CancelToken>,
-    work: impl FnOnce(&Job) -> Result<Outcome, String> + Send + 'static,
+    work: impl FnOnce(&Job) -> Result<Outcome, Failed> + Send + 'static,
 ) -> Result<(Arc<Job>, oneshot::Receiver<()>), Problem> {
-    let (job, place) = web.jobs.add(todo, database, cancel)?;
+    let job = web.jobs.add(todo, database, cancel);
     let (web, its, (end, ended)) = (web.clone(), job.clone(), oneshot::channel());
     let thread = std::thread::Builder::new().name("job".into()).spawn(move || {
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&its)));
-        let outcome = outcome.unwrap_or_else(|_| Err("the server failed: please report this".into()));
-        let is_cancelled = outcome.is_err() && its.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
-        *its.state() = JobState::Done { outcome, is_cancelled, seconds: its.begun.elapsed().as_secs_f64() };
+        let outcome = outcome.unwrap_or_else(|_| Err("the server failed: please report this".to_owned().into()));
+        *its.state() = JobState::Done { outcome, seconds: its.begun.elapsed().as_secs_f64() };
         web.jobs.trim_values();
         drop((place, end));
     });
     if let Err(error) = thread {
-        *job.state() = JobState::Done { outcome: Err(error.to_string()), is_cancelled: false, seconds: 0.0 };
+        *job.state() = JobState::Done { outcome: Err(error.to_string().into()), seconds: 0.0 };
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, format!("no thread for a job: {error}")));
     }
     Ok((job, ended))
@@ -298,7 +321,13 @@ fn backup_path(directory: Option<&FilePath>, name: &str) -> Result<PathBuf, Prob
     }
 }
 
-fn work(job: &Job, database: &Database, todo: &Todo, backup: Option<&FilePath>) -> Result<Outcome, String> {
+fn run(
+    job: &Job,
+    database: &Database,
+    todo: &Todo,
+    backup: Option<&FilePath>,
+    memory_bytes: u64,
+) -> Result<Outcome, Failed> {
     let plain = |summary| Ok(Outcome { summary, values: None });
     match todo {
         Todo::Check {} => {
@@ -307,11 +336,16 @@ fn work(job: &Job, database: &Database, todo: &Todo, backup: Option<&FilePath>) 
             plain(json!({"violations": violations, "violationsTotal": report.violations_total,
                 "vertices": report.vertices, "edges": report.edges}))
         }
-        Todo::Compact {} => plain(json!({"segmentBytes": database.compact().map_err(|error| error.to_string())?})),
-        Todo::Backup { .. } => {
-            let path = backup.ok_or("a backup has a place")?;
+        Todo::Compact {} => {
+            let cancel = job.cancel.clone().unwrap_or_default();
+            let compacted = database.clone().interruptible(cancel.clone()).compact();
+            let failed = |error: StoreError| Failed { why: error.to_string(), is_cancelled: cancel.is_cancelled() };
+            plain(json!({"segmentBytes": compacted.map_err(failed)?}))
+        }
+        Todo::Backup { name } => {
+            let path = backup.ok_or_else(|| "a backup has a place".to_owned())?;
             database.backup(path).map_err(|error| error.to_string())?;
-            plain(json!({"directory": path.display().to_string()}))
+            plain(json!({"name": name}))
         }
         Todo::Analyze { algorithm, options, vertices, edges, weight, directed, write } => {
             let of = AnalyzeOptions {
@@ -320,12 +354,16 @@ fn work(job: &Job, database: &Database, todo: &Todo, backup: Option<&FilePath>) 
                 weight: weight.clone(),
                 directed: *directed,
                 write: write.clone(),
+                memory_bytes: Some(memory_bytes),
+                timeout: Some(ALGORITHM),
                 cancel: job.cancel.clone().unwrap_or_default(),
                 ..AnalyzeOptions::default()
             };
             let parameters = options.iter().map(|(name, value)| (name.clone(), json::value(value))).collect();
             let mut show = |stage: Stage| job.show(stage);
-            let found = database.analyze(algorithm, &parameters, &of, &mut show).map_err(|error| error.to_string())?;
+            let found = database.analyze(algorithm, &parameters, &of, &mut show);
+            let failed = |error: AnalyzeError| Failed { is_cancelled: error.is_cancelled(), why: error.to_string() };
+            let found = found.map_err(failed)?;
             let told = found.summary.iter().map(|(name, value)| {
                 let text = json::to_string(&Described::Plain(value.clone()));
                 ((*name).to_owned(), serde_json::from_str(&text).unwrap_or(Value::String(text)))
@@ -353,16 +391,20 @@ pub async fn values(State(web): State<Arc<Web>>, _: As, Path(id): Path<u64>) -> 
         _ => return Err(Problem::missing(format!("job {id} has no values, or not yet, or they were forgotten"))),
     };
     let failed = |error: arrow_schema::ArrowError| Problem::bug(error.to_string());
-    let mut writer = StreamWriter::try_new(Vec::new(), &values.schema()).map_err(failed)?;
-    writer.write(&values).map_err(failed)?;
-    let bytes = writer.into_inner().map_err(failed)?;
-    Ok(([(header::CONTENT_TYPE, "application/vnd.apache.arrow.stream")], bytes).into_response())
+    let encode = move |_| {
+        let mut writer = StreamWriter::try_new(Vec::new(), &values.schema()).map_err(failed)?;
+        writer.write(&values).map_err(failed)?;
+        writer.into_inner().map_err(failed)
+    };
+    let bytes = work::run(&web.gremlin, Room::Reading, None, encode).await?;
+    Ok(([(header::CONTENT_TYPE, "application/vnd.apache.arrow.stream")], work::held(&web, bytes)?).into_response())
 }
 
 /// Stops a job. It ends a little later.
 pub async fn cancel(State(web): State<Arc<Web>>, caller: As, Path(id): Path<u64>) -> Result<StatusCode, Problem> {
-    caller.must_be(Role::Write)?;
     let job = web.jobs.find(id)?;
+    // Whoever may begin it may stop it.
+    caller.must_be(if job.todo == ANALYZE { Role::Read } else { Role::Write })?;
     match &job.cancel {
         _ if !job.is_running() => Err(Problem::new(StatusCode::CONFLICT, format!("job {id} has ended"))),
         Some(cancel) => {

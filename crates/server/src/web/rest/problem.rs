@@ -32,10 +32,6 @@ impl Problem {
     pub fn bug(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
     }
-
-    pub fn detail(&self) -> &str {
-        &self.detail
-    }
 }
 
 impl IntoResponse for Problem {

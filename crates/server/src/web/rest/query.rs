@@ -47,7 +47,13 @@ struct Ready {
 }
 
 impl Asked {
-    fn ready(self, web: &Web, name: &str) -> Result<Ready, Problem> {
+    /// Reads the query, on a thread of its own if it is long.
+    async fn ready(self, web: &Arc<Web>, name: String) -> Result<Ready, Problem> {
+        let (size, its) = (self.gremlin.len(), web.clone());
+        web.gremlin.apart(size, move |_| self.read(&its, &name)).await?
+    }
+
+    fn read(self, web: &Web, name: &str) -> Result<Ready, Problem> {
         let database = database(web, name)?.clone();
         let query = database.prepare(&self.gremlin)?;
         let parameters = self.parameters.iter().map(|(name, value)| (name.clone(), json::value(value))).collect();
@@ -109,12 +115,12 @@ pub async fn run(
     sent: Document<Asked>,
 ) -> Result<Response, Problem> {
     let form = Form::accepted(&headers)?;
-    let ready = sent.read.ready(&web, &name)?.allowed(&caller)?;
+    let ready = sent.read.ready(&web, name).await?.allowed(&caller)?;
     let named = [(header::CONTENT_TYPE, form.name())];
     if form == Form::Json {
         let (bytes_max, timeout, room) = (web.gremlin.limits.response_bytes_max, ready.timeout, ready.room);
         let text = work::run(&web.gremlin, room, timeout, move |limited| whole(&ready, &limited.options, bytes_max)).await?;
-        return Ok((named, text).into_response());
+        return Ok((named, work::held(&web, text.into_bytes())?).into_response());
     }
     let body = streamed(&web.gremlin, ready, form).await?;
     Ok((named, Body::new(body)).into_response())
@@ -126,7 +132,7 @@ pub async fn explain(
     Path(name): Path<String>,
     sent: Document<Asked>,
 ) -> Result<Response, Problem> {
-    let ready = sent.read.ready(&web, &name)?;
+    let ready = sent.read.ready(&web, name).await?;
     let explained = work::run(&web.gremlin, Room::Reading, ready.timeout, move |limited| {
         Ok(ready.database.explain(ready.query, &ready.parameters, &limited.options)?.to_json())
     });
@@ -139,7 +145,7 @@ pub async fn profile(
     Path(name): Path<String>,
     sent: Document<Asked>,
 ) -> Result<Response, Problem> {
-    let ready = sent.read.ready(&web, &name)?.allowed(&caller)?;
+    let ready = sent.read.ready(&web, name).await?.allowed(&caller)?;
     let profiled = work::run(&web.gremlin, ready.room, ready.timeout, move |limited| {
         Ok(ready.database.profile(ready.query, &ready.parameters, &limited.options)?.to_json())
     });
@@ -176,8 +182,10 @@ fn whole(ready: &Ready, options: &QueryOptions, bytes_max: usize) -> Result<Stri
 
 /// Parts of a response that wait for the client to take them. Then the query waits.
 const PARTS_MAX: usize = 4;
+/// A part of so many bytes is full.
+const PART_BYTES: usize = 1 << 20;
 /// The rows of a record batch.
-const BATCH_ROWS: usize = 8192;
+const BATCH_ROWS: usize = 2048;
 
 /// Begins a query, and gives its results as they come. Errors that come later break the response off.
 async fn streamed(gremlin: &Arc<Gremlin>, ready: Ready, form: Form) -> Result<Streamed, Problem> {
@@ -209,6 +217,9 @@ fn lines(ready: &Ready, options: &QueryOptions, out: &mut Parts) -> Result<(), P
         for result in &some {
             json::write_described(&mut text, result);
             text.push('\n');
+            if text.len() >= PART_BYTES {
+                out.send(std::mem::take(&mut text).into())?;
+            }
         }
         out.send(text.into())?;
     }
@@ -233,7 +244,8 @@ fn arrow(ready: &Ready, limited: Limited, out: &mut Parts) -> Result<(), Problem
 
 /// The way to the body of a response.
 struct Parts {
-    parts: mpsc::Sender<io::Result<Bytes>>,
+    /// `None` says that the response is whole.
+    parts: mpsc::Sender<Option<Bytes>>,
     deadline: Option<Instant>,
     /// Tells that the response may begin.
     begun: Option<oneshot::Sender<Result<(), Problem>>>,
@@ -249,30 +261,30 @@ impl Parts {
 
     fn send(&mut self, part: Bytes) -> Result<(), Problem> {
         self.begin();
-        let sent = async { self.parts.send(Ok(part)).await.map_err(|_| Missed::Gone) };
+        self.put(Some(part))
+    }
+
+    fn put(&self, part: Option<Bytes>) -> Result<(), Problem> {
+        let sent = async { self.parts.send(part).await.map_err(|_| Missed::Gone) };
         Handle::current()
             .block_on(in_time(self.deadline, self.parts.closed(), sent))
             .map_err(|_| Problem::new(StatusCode::GATEWAY_TIMEOUT, "the client did not take the results in time"))
     }
 
-    /// An error breaks the response off, if it has begun.
+    /// Ends the response. An error breaks it off, if it has begun.
     fn end(mut self, done: Result<(), Problem>) {
-        let Err(problem) = done else { return };
-        match self.begun.take() {
-            Some(begun) => drop(begun.send(Err(problem))),
-            None => {
-                let broken = io::Error::other(problem.detail().to_owned());
-                let sent = async { self.parts.send(Err(broken)).await.map_err(|_| Missed::Gone) };
-                // The client sees that the response is not whole in any case.
-                let _ = Handle::current().block_on(in_time(self.deadline, self.parts.closed(), sent));
-            }
+        match (done, self.begun.take()) {
+            (Err(problem), Some(begun)) => drop(begun.send(Err(problem))),
+            // The client sees that the response is not whole.
+            (Err(_), None) => {}
+            (Ok(()), _) => drop(self.put(None)),
         }
     }
 }
 
 /// A body whose parts come from a query.
 struct Streamed {
-    received: mpsc::Receiver<io::Result<Bytes>>,
+    received: mpsc::Receiver<Option<Bytes>>,
     _guard: Guard,
 }
 
@@ -281,6 +293,10 @@ impl HttpBody for Streamed {
     type Error = io::Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        self.received.poll_recv(cx).map(|part| part.map(|part| part.map(Frame::data)))
+        self.received.poll_recv(cx).map(|part| match part {
+            Some(Some(part)) => Some(Ok(Frame::data(part))),
+            Some(None) => None,
+            None => Some(Err(io::Error::other("the query did not come to its end"))),
+        })
     }
 }
