@@ -220,13 +220,13 @@ mod tests {
         run(async {
             let (mut client, server) = tokio::io::duplex(1 << 20);
             let (mut server, meter) = metered(server, 100_000);
-            client.write_all(&[0; 150_000]).await.unwrap();
-            server.read_exact(&mut [0; 150_000]).await.unwrap();
+            client.write_all(&vec![0; 150_000]).await.unwrap();
+            server.read_exact(&mut vec![0; 150_000]).await.unwrap();
             let share = meter.whole();
             assert!(share.is_some());
             // 84,464 bytes are held, and 15,536 are free.
-            client.write_all(&[0; 100_000]).await.unwrap();
-            assert_eq!(server.read_exact(&mut [0; 100_000]).await.unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+            client.write_all(&vec![0; 100_000]).await.unwrap();
+            assert_eq!(server.read_exact(&mut vec![0; 100_000]).await.unwrap_err().kind(), io::ErrorKind::OutOfMemory);
         });
     }
 
