@@ -79,7 +79,7 @@ lint: ## formatting, clippy, dependency directions, licences, long sentences
 doc: ## Rust documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --no-deps --workspace
 
-bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads, TAO's operations, updates over segments, open files, algorithms, layouts, path queries
+bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads, TAO's operations, updates over segments, open files, algorithms, layouts, path queries, servers
 	cargo bench -p mangrove-testkit --bench elements
 	$(BIN)/python benches/compare/run.py --ablate
 	$(BIN)/python benches/lake/run.py
@@ -90,6 +90,7 @@ bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's
 	$(if $(GRAPHS),$(BIN)/python benches/layout/cold.py --edges $(firstword $(wildcard $(GRAPHS)/*.csv.gz)))
 	$(BIN)/python -m pip install -q duckdb
 	$(BIN)/python benches/paths/run.py
+	$(BIN)/python benches/serve/run.py
 	$(BIN)/python benches/compare/fragments.py --plot benches/compare/.cache/fragments.svg
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo-fuzz
