@@ -109,8 +109,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "people.mg"
         make(path, options.vertices)
-        graph = Path(folder) / "people.graphson"
-        subprocess.run([MANGROVE, "export", path, graph], check=True, capture_output=True)
+        exported = Path(folder) / "exported"
+        subprocess.run([MANGROVE, "export", path, exported, "--format", "graphson"], check=True, capture_output=True)
+        graph = exported / "graph.graphson"
         with mangrove(path) as ours, gremlin_server.serving(graph, folder, 8199) as theirs:
             client = Client(ours[1], "g", pool_size=1)
             values = client.submit(VALUES).all().result()
