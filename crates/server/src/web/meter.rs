@@ -74,9 +74,10 @@ impl Meter {
         (state.bytes, state.share, state.since) = (0, None, Some(Instant::now()));
     }
 
-    /// Further messages take of this memory.
+    /// What comes from now on takes of this memory. What has come, a buffer at most, is not counted any more.
     pub fn take_of(&self, memory: Memory) {
-        self.state().memory = memory;
+        let mut state = self.state();
+        (state.memory, state.bytes, state.share) = (memory, 0, None);
     }
 
     fn received(&self, bytes: usize) -> io::Result<()> {
@@ -227,6 +228,20 @@ mod tests {
             // 84,464 bytes are held, and 15,536 are free.
             client.write_all(&vec![0; 100_000]).await.unwrap();
             assert_eq!(server.read_exact(&mut vec![0; 100_000]).await.unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+        });
+    }
+
+    #[test]
+    fn a_message_may_go_on_in_another_memory() {
+        run(async {
+            let (mut client, server) = tokio::io::duplex(1 << 20);
+            let (mut server, meter) = metered(server, 100_000);
+            for _ in 0..2 {
+                client.write_all(&vec![0; 100_000]).await.unwrap();
+                server.read_exact(&mut vec![0; 100_000]).await.unwrap();
+                meter.take_of(Memory::new(100_000));
+            }
+            assert!(meter.whole().is_none());
         });
     }
 
