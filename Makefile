@@ -8,13 +8,14 @@ VENV ?= .venv
 DEMO ?= demo
 PAIRS ?= 1000000
 SEED ?= 1
+SERVER ?= 127.0.0.1:8182
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BIN = $(VENV)/bin
 say = @printf '\n==> %s\n' "$(1)"
 
-.PHONY: help demo test test-rust test-python trials install lint doc bench fuzz conformance equivalence crash damage wheel
+.PHONY: help demo test test-rust test-python trials install lint doc bench fuzz conformance equivalence crash damage wheel web web-dev
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -110,6 +111,12 @@ crash: ## kill a writer 1,000 times beside readers; no acknowledged commit may b
 
 damage: ## damage a database 10,000 times; it must be refused, or be whole
 	cargo test --release -p mangrove-testkit --test damage -- --ignored
+
+web: ## check and build the explorer into crates/server/explorer (needs Node and npm)
+	cd web && npm ci && npm run build
+
+web-dev: ## serve the explorer while you change it, over a running `mangrove serve`: SERVER (127.0.0.1:8182)
+	cd web && npm ci && npm run dev -- --server $(SERVER)
 
 wheel: $(VENV)/.build-tools ## a wheel for distribution, in target/wheels
 	$(BIN)/maturin build --profile dist

@@ -1,0 +1,116 @@
+// What an algorithm found: the greatest values as a table, and all of them as colours or sizes in the graph.
+
+import { useMemo, useState } from "preact/hooks";
+import type { Id } from "../server/api";
+import { count, textOf } from "../elements/text";
+import { showVertices } from "../graph/fill";
+import { graph, vertexOf } from "../graph/model";
+import { measure, type Measure } from "../graph/style";
+import { hasRun, tab } from "../query/run";
+import { schema } from "../session";
+import { page } from "../tabs";
+import { Action } from "../ui/parts";
+import type { Values } from "./values";
+
+const SHOWN = 50;
+const LOADED = 200;
+
+export function Outcome({ name, values, vertexLabels }: { name: string; values: Values; vertexLabels: string[] }) {
+  const [isLeastFirst, setLeastFirst] = useState(false);
+  const lines = useMemo(() => values.top(SHOWN, isLeastFirst), [values, isLeastFirst]);
+  return (
+    <section aria-label="Values">
+      <h2>
+        Values <span class="muted">{count(values.count)}</span>
+      </h2>
+      <InGraph name={name} values={values} why={whyNotInGraph(values, vertexLabels)} isLeastFirst={isLeastFirst} />
+      <div class="toolbar">
+        {values.isNumbers && (
+          <Action onClick={() => setLeastFirst(!isLeastFirst)}>{isLeastFirst ? "Greatest first" : "Least first"}</Action>
+        )}
+      </div>
+      <table aria-label="Values">
+        <thead>
+          <tr>
+            {values.columns.map((column) => (
+              <th key={column}>{column}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map((line, at) => (
+            <tr key={at}>
+              {line.map((cell, column) => (
+                <td key={column} class={typeof cell === "number" ? "number" : ""}>
+                  {textOf(cell)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {values.count > SHOWN && <p class="hint">The first {SHOWN} are shown.</p>}
+    </section>
+  );
+}
+
+/** Why the values cannot be shown in the graph, or null. */
+function whyNotInGraph(values: Values, vertexLabels: string[]): string | null {
+  if (!values.isOfVertices) return "These are not values of vertices.";
+  const isAmbiguous = schema.value?.idSpace === "label" && vertexLabels.length !== 1;
+  return isAmbiguous ? "An id names several vertices here, one of each label. Run it on vertices of one label." : null;
+}
+
+interface InGraphProps {
+  name: string;
+  values: Values;
+  why: string | null;
+  isLeastFirst: boolean;
+}
+
+function InGraph({ name, values, why, isLeastFirst }: InGraphProps) {
+  const show = (as: Measure["as"], isGroups: boolean) => {
+    measure.value = measureOf(name, values, as, isGroups);
+    openGraph();
+  };
+  const load = async () => {
+    await showVertices(values.top(LOADED, isLeastFirst).map(([id]) => id as Id));
+    show(values.isNumbers ? "size" : "color", !values.isNumbers);
+  };
+  const whyNumbers = why ?? (values.isNumbers ? null : "The values are no numbers.");
+  const whyView = graph.order === 0 ? "The view is empty: run a query, or load the first vertices." : null;
+  return (
+    <div class="actions" role="group" aria-label="Show in the graph">
+      <Action why={whyNumbers ?? whyView} onClick={() => show("color", false)}>
+        Show as colour
+      </Action>
+      <Action why={whyNumbers ?? whyView} onClick={() => show("size", false)}>
+        Show as size
+      </Action>
+      <Action why={why ?? whyView} onClick={() => show("color", true)} title="A colour for each value, such as a component">
+        Show as groups
+      </Action>
+      <Action why={why} onClick={() => void load()}>
+        Load the first {LOADED} into the view
+      </Action>
+    </div>
+  );
+}
+
+/** The values of the vertices in view. */
+function measureOf(name: string, values: Values, as: Measure["as"], isGroups: boolean): Measure {
+  const keys = graph.nodes();
+  const idOf = (key: string) => String(vertexOf(key).id);
+  const found = values.of(new Set(keys.map(idOf)));
+  const own = keys.flatMap((key): [string, number][] => {
+    const value = found.get(idOf(key));
+    return value === undefined ? [] : [[key, value]];
+  });
+  return { name, as, values: new Map(own), isGroups };
+}
+
+function openGraph(): void {
+  hasRun.value = true;
+  tab.value = "graph";
+  page.value = "query";
+}

@@ -1,0 +1,39 @@
+// The columns of a table of results, and the cell of each.
+
+import { isObject, type Json, type JsonObject } from "../server/exact";
+import { isEdge, isElement, isVertex } from "./types";
+
+export interface Column {
+  name: string;
+  cell(row: Json): Json | undefined;
+}
+
+/** The union of the properties of elements, and of the keys of maps. Anything else is one column. */
+export function columnsOf(rows: Json[]): Column[] {
+  if (rows.every(isElement)) return elementColumns(rows as unknown as JsonObject[]);
+  if (rows.every(isMap)) return keysOf(rows as JsonObject[]).map((name) => ({ name, cell: (row) => (row as JsonObject)[name] }));
+  return [{ name: "value", cell: (row) => row }];
+}
+
+function elementColumns(rows: JsonObject[]): Column[] {
+  const fields = rows.some(isEdge) ? ["id", "label", "outV", "inV"] : ["id", "label"];
+  const own = fields.map((name) => ({ name, cell: (row: Json) => (row as JsonObject)[name] }));
+  const properties = keysOf(rows.map((row) => row.properties as JsonObject)).filter((key) => !repeatsId(rows, key));
+  const further = properties.map((name) => ({ name, cell: (row: Json) => ((row as JsonObject).properties as JsonObject)[name] }));
+  return [...own, ...further];
+}
+
+/** Whether a property says what the id says: the key of the label. */
+function repeatsId(rows: JsonObject[], key: string): boolean {
+  return key === "id" && rows.every(({ id, properties }) => String((properties as JsonObject).id ?? id) === String(id));
+}
+
+function keysOf(maps: JsonObject[]): string[] {
+  const keys = new Set<string>();
+  for (const map of maps) for (const key of Object.keys(map)) keys.add(key);
+  return [...keys];
+}
+
+function isMap(row: Json): boolean {
+  return isObject(row) && !isVertex(row) && !isEdge(row) && !("type" in row && ["path", "tree", "graph"].includes(String(row.type)));
+}

@@ -1,0 +1,114 @@
+// The picture of the graph in view, drawn by sigma.
+
+import { effect, signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import Sigma from "sigma";
+import { extremityArrow, layerFill, layerPlain, pathCurved, pathLine, pathLoop, sdfCircle } from "sigma/rendering";
+import { color, isDark } from "../theme";
+import { expand } from "./fill";
+import { edgeOf, graph, pin, selected, version } from "./model";
+import { isHidden, look, measure, styles } from "./style";
+
+/** The picture, while it is shown. */
+export const camera = signal<Sigma | null>(null);
+
+const FONT = "system-ui, sans-serif";
+/** In larger graphs, edges have no names, and are straight. */
+const EDGE_NAMES_MAX = 150;
+const CURVES_MAX = 600;
+
+const primitives = {
+  nodes: { shapes: [sdfCircle()], layers: [layerFill()] },
+  edges: {
+    paths: [pathLine(), pathCurved(), pathLoop()],
+    extremities: [extremityArrow()],
+    layers: [layerPlain()],
+    defaultHead: "arrow",
+  },
+};
+
+export function Canvas() {
+  const host = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const sigma = draw(host.current!);
+    camera.value = sigma;
+    const stop = effect(() => {
+      [styles.value, measure.value, isDark.value, selected.value, version.value];
+      sigma.setSetting("renderEdgeLabels", graph.size <= EDGE_NAMES_MAX);
+      sigma.refresh({ schedule: true });
+    });
+    return () => {
+      stop();
+      camera.value = null;
+      sigma.kill();
+    };
+  }, []);
+  return <div class="canvas" ref={host} aria-hidden="true" />;
+}
+
+function draw(host: HTMLElement): Sigma {
+  const sigma = new Sigma(graph as never, host, {
+    primitives,
+    settings: {
+      enableNodeDrag: true,
+      allowInvalidContainer: true,
+      itemSizesReference: "screen",
+      labelRenderedSizeThreshold: 0,
+      minEdgeThickness: 0.6,
+      enableCameraRotation: false,
+      minCameraRatio: 0.02,
+      maxCameraRatio: 20,
+      doubleClickZoomingRatio: 1,
+      enableEdgeEvents: true,
+    },
+    nodeReducer: (key, data) => ({ ...data, ...vertexDisplay(key) }),
+    edgeReducer: (key, data) => ({ ...data, ...edgeDisplay(key) }),
+  }) as unknown as Sigma;
+  sigma.on("clickNode", ({ node }) => (selected.value = { kind: "vertex", key: node }));
+  sigma.on("clickEdge", ({ edge }) => (selected.value = { kind: "edge", key: edge }));
+  sigma.on("clickStage", () => (selected.value = null));
+  sigma.on("doubleClickNode", ({ node, preventSigmaDefault }) => {
+    preventSigmaDefault();
+    void expand(node);
+  });
+  sigma.on("nodeDragEnd", ({ allDraggedNodes }) => allDraggedNodes.forEach((key) => pin(key, true)));
+  return sigma;
+}
+
+/** A ring around a vertex says that it is selected, or pinned. */
+function vertexDisplay(key: string) {
+  const { color: fill, size, caption, isHidden } = look(key);
+  const isSelected = selected.value?.key === key;
+  const isPinned = graph.getNodeAttribute(key, "fixed");
+  return {
+    color: fill,
+    size,
+    label: caption,
+    labelColor: color("text"),
+    labelFont: FONT,
+    labelVisibility: isSelected ? ("visible" as const) : ("auto" as const),
+    visibility: isHidden ? ("hidden" as const) : ("visible" as const),
+    backdropVisibility: isSelected || isPinned ? ("visible" as const) : ("hidden" as const),
+    backdropArea: "node" as const,
+    backdropColor: color("ground"),
+    backdropShadowColor: "transparent",
+    backdropPadding: isSelected ? 4 : 2,
+    backdropBorderColor: color(isSelected ? "accent-text" : "muted"),
+    backdropBorderWidth: isSelected ? 3 : 1.5,
+  };
+}
+
+function edgeDisplay(key: string) {
+  const edge = edgeOf(key);
+  const isSelected = selected.value?.key === key;
+  return {
+    label: edge.label,
+    color: color(isSelected ? "accent-text" : "edge"),
+    labelColor: color("muted"),
+    labelFont: FONT,
+    labelSize: 11,
+    size: isSelected ? 3 : graph.size > CURVES_MAX ? 0.7 : 1.4,
+    parallelPath: graph.size > CURVES_MAX ? "straight" : "curved",
+    visibility: isHidden(edge.label) ? ("hidden" as const) : ("visible" as const),
+  };
+}

@@ -1,0 +1,109 @@
+// Brings elements into the view: results, what joins them, and neighbours.
+
+import { signal } from "@preact/signals";
+import * as api from "../server/api";
+import type { Json } from "../server/exact";
+import { find } from "../elements/find";
+import { keyOf, type Edge, type Vertex } from "../elements/types";
+import { counted } from "../elements/text";
+import { database } from "../session";
+import { add, clear, graph, remark, vertexOf, VERTICES_MAX } from "./model";
+import { startLayout } from "./layout";
+
+/** The most edges that are looked up by themselves. */
+const EDGES_MAX = 5000;
+/** The most neighbours that come at a time. */
+export const NEIGHBOURS_MAX = 50;
+
+/** Whether results are added to what is in view, and do not replace it. */
+export const isKept = signal(false);
+
+export type Direction = "both" | "out" | "in";
+
+/** Puts the elements of results into the view, with the ends of their edges, or with the edges between them. */
+export async function showResults(results: Json[]): Promise<void> {
+  if (!isKept.value) clear();
+  const found = find(results);
+  const [vertices, edges] = [[...found.vertices.values()], [...found.edges.values()]];
+  if (vertices.length + edges.length === 0) return;
+  add([...vertices, ...(await missingEnds(edges, found.vertices))], edges);
+  if (edges.length === 0) await addEdgesBetween(graph.nodes());
+  startLayout();
+}
+
+/** Shows one vertex, in what is in view already. */
+export async function showVertex(vertex: Vertex): Promise<string> {
+  const key = keyOf(vertex.label, vertex.id);
+  if (!graph.hasNode(key)) {
+    add([vertex], []);
+    await addEdgesBetween([key]);
+    startLayout();
+  }
+  return key;
+}
+
+/** Vertices by their ids. */
+export async function showVertices(ids: api.Id[]): Promise<void> {
+  const vertices = await ask<Vertex>("g.V(ids)", { ids });
+  add(vertices, []);
+  await addEdgesBetween(graph.nodes());
+  startLayout();
+}
+
+function ask<T>(gremlin: string, parameters: { [name: string]: Json }): Promise<T[]> {
+  return api.ask<T>(database.value ?? "", gremlin, parameters);
+}
+
+/** The ends of edges that are no results themselves. */
+async function missingEnds(edges: Edge[], known: Map<string, Vertex>): Promise<Vertex[]> {
+  const ends = new Map<string, api.Id>();
+  for (const { outV, outVLabel, inV, inVLabel } of edges) {
+    ends.set(keyOf(outVLabel, outV), outV);
+    ends.set(keyOf(inVLabel, inV), inV);
+  }
+  const missing = [...ends].filter(([key]) => !known.has(key) && !graph.hasNode(key)).slice(0, VERTICES_MAX);
+  if (missing.length === 0) return [];
+  const found = await ask<Vertex>("g.V(ids)", { ids: missing.map(([, id]) => id) });
+  return found.filter((vertex) => ends.has(keyOf(vertex.label, vertex.id)));
+}
+
+/** Adds the edges that lead from these vertices to others in view, and the other way. */
+export async function addEdgesBetween(keys: string[]): Promise<void> {
+  const ids = idsOf(keys);
+  if (ids.length === 0) return;
+  const parameters = { ids, inside: idsOf(graph.nodes()), most: EDGES_MAX };
+  const out = await ask<Edge>("g.V(ids).outE().where(__.inV().hasId(within(inside))).limit(most)", parameters);
+  const isAll = keys.length === graph.order;
+  const inward = isAll ? [] : await ask<Edge>("g.V(ids).inE().where(__.outV().hasId(within(inside))).limit(most)", parameters);
+  if (out.length === EDGES_MAX) remark.value = `The first ${EDGES_MAX} edges between these vertices. There may be more.`;
+  add([], [...out, ...inward]);
+}
+
+function idsOf(keys: string[]): api.Id[] {
+  return keys.map((key) => vertexOf(key).id);
+}
+
+/** Brings neighbours of a vertex that are not in view yet, at most fifty at a time, and says how many are left. */
+export async function expand(key: string, direction: Direction = "both", label: string | null = null): Promise<void> {
+  const { id: center, label: own } = vertexOf(key);
+  const step = `${direction}(${label === null ? "" : "along"})`;
+  const from = `g.V(center).hasLabel(own).${step}.dedup()`;
+  const known = graph.neighbors(key).map((near) => vertexOf(near).id);
+  const parameters = { center, own, known, ...(label === null ? {} : { along: label }) };
+  const isNew = "not(__.hasId(within(known)))";
+  const [found, counts] = await Promise.all([
+    ask<Vertex>(`${from}.${isNew}.limit(most)`, { ...parameters, most: NEIGHBOURS_MAX }),
+    ask<number>(`${from}.${isNew}.count()`, parameters),
+  ]);
+  const keys = found.map((vertex) => keyOf(vertex.label, vertex.id));
+  const isNewHere = keys.filter((one) => !graph.hasNode(one));
+  const added = add(found, [], key);
+  await addEdgesBetween([key, ...isNewHere]);
+  const left = Number(counts[0] ?? 0) - found.length;
+  remark.value =
+    found.length === 0
+      ? "It has no other neighbours like these."
+      : `${counted(added, "vertex", "vertices")} added.` +
+        (left > 0 ? ` ${counted(left, "neighbour")} more: expand again for the next ${NEIGHBOURS_MAX}.` : "");
+  if (added > 0) startLayout();
+}

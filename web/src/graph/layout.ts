@@ -1,0 +1,43 @@
+// Moves vertices until those joined by edges are near each other: ForceAtlas2, a little in each frame.
+
+import { signal } from "@preact/signals";
+import { inferSettings } from "graphology-layout-forceatlas2";
+import defaults from "graphology-layout-forceatlas2/defaults.js";
+import helpers from "graphology-layout-forceatlas2/helpers.js";
+import iterate from "graphology-layout-forceatlas2/iterate.js";
+import { graph, version } from "./model";
+
+export const isLayingOut = signal(false);
+
+/** The time of a frame that the layout takes. */
+const SLICE_MS = 8;
+/** It ends by itself after so many rounds. */
+const ROUNDS_MAX = 600;
+
+let frame = 0;
+
+/** Begins, or begins anew with what is in view now. */
+export function startLayout(): void {
+  stopLayout();
+  if (graph.order < 2) return;
+  isLayingOut.value = true;
+  const settings = { ...defaults, ...inferSettings(graph), gravity: 1, slowDown: 2 + Math.log(graph.order) };
+  let seen = version.peek();
+  let matrices = helpers.graphToByteArrays(graph, () => 1);
+  let rounds = 0;
+  const step = () => {
+    if (seen !== version.peek()) [seen, matrices] = [version.peek(), helpers.graphToByteArrays(graph, () => 1)];
+    const end = performance.now() + SLICE_MS;
+    do iterate(settings, matrices.nodes, matrices.edges);
+    while (++rounds < ROUNDS_MAX && performance.now() < end);
+    helpers.assignLayoutChanges(graph, matrices.nodes, null);
+    if (rounds < ROUNDS_MAX) frame = requestAnimationFrame(step);
+    else isLayingOut.value = false;
+  };
+  frame = requestAnimationFrame(step);
+}
+
+export function stopLayout(): void {
+  cancelAnimationFrame(frame);
+  isLayingOut.value = false;
+}

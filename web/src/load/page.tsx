@@ -1,0 +1,140 @@
+// The load tab: choose a file, see its first rows, say what they are, load them, and read the report.
+
+import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
+import * as api from "../server/api";
+import { wordsOf } from "../server/client";
+import { follow } from "../server/follow";
+import { bytes } from "../elements/text";
+import { database, readSchema, whyNotWrite } from "../session";
+import { JobCard } from "../ui/job";
+import { Action } from "../ui/parts";
+import { previewOf, renamed, TYPES, type Preview } from "./file";
+import { Plan, planFor, problemOf, renamesOf, type Rows } from "./plan";
+import { Report } from "./report";
+
+interface Chosen {
+  file: File;
+  preview: Preview;
+}
+
+const chosen = signal<Chosen | null>(null);
+const plan = signal<Rows | null>(null);
+const job = signal<api.Job | null>(null);
+const why = signal<string | null>(null);
+
+export function LoadPage() {
+  const file = chosen.value;
+  return (
+    <div class="sheet">
+      <section aria-label="File">
+        <h2>1. Choose a file</h2>
+        <Drop />
+      </section>
+      {file !== null && (
+        <section aria-label="Preview">
+          <h2>
+            {file.file.name} <span class="muted">{bytes(file.file.size)}</span>
+          </h2>
+          <FirstRows of={file.preview} />
+        </section>
+      )}
+      {file !== null && plan.value !== null && (
+        <section aria-label="Rows">
+          <h2>2. Say what the rows are</h2>
+          <Plan of={plan.value} columns={file.preview.columns} change={(rows) => (plan.value = rows)} />
+          <Action
+            kind="main"
+            why={whyNotWrite.value ?? (job.value?.state === "running" ? "A load is running." : problemOf(plan.value))}
+            onClick={() => void load(file, plan.value!)}
+          >
+            Load
+          </Action>{" "}
+          <span class="hint">{whyNotWrite.value ?? problemOf(plan.value) ?? "All rows are stored, or none."}</span>
+        </section>
+      )}
+      {why.value !== null && (
+        <pre class="error" role="alert">
+          {why.value}
+        </pre>
+      )}
+      {job.value !== null && (
+        <section aria-label="Report">
+          <h2>3. Report</h2>
+          <JobCard job={job.value} name="The load" canStop />
+          {job.value.summary && <Report of={job.value.summary} />}
+        </section>
+      )}
+    </div>
+  );
+}
+
+async function take(file: File | undefined): Promise<void> {
+  if (!file) return;
+  const preview = await previewOf(file);
+  [job.value, why.value] = [null, null];
+  chosen.value = { file, preview };
+  plan.value = planFor(file.name, preview.columns);
+}
+
+async function load({ file, preview }: Chosen, rows: Rows): Promise<void> {
+  [job.value, why.value] = [null, null];
+  const names = renamesOf(rows);
+  try {
+    const sent = names.size > 0 ? renamed(file, preview, names) : file;
+    const begun = await api.ingest(database.value!, rows.parameters(), TYPES[preview.form], sent);
+    await follow(begun, (now) => (job.value = now));
+    await readSchema();
+  } catch (error) {
+    why.value = wordsOf(error);
+  }
+}
+
+function Drop() {
+  const [isOver, setOver] = useState(false);
+  const over = (is: boolean) => (event: DragEvent) => {
+    event.preventDefault();
+    setOver(is);
+  };
+  const drop = (event: DragEvent) => {
+    over(false)(event);
+    void take(event.dataTransfer?.files[0]);
+  };
+  return (
+    <label class={isOver ? "drop over" : "drop"} onDragOver={over(true)} onDragLeave={over(false)} onDrop={drop}>
+      <p>Drop a file here, or choose one: CSV, JSON lines or Parquet.</p>
+      <input
+        type="file"
+        aria-label="File to load"
+        accept=".csv,.tsv,.psv,.jsonl,.ndjson,.parquet,.pq,.gz,.zst"
+        onChange={(event) => void take(event.currentTarget.files?.[0])}
+      />
+    </label>
+  );
+}
+
+function FirstRows({ of }: { of: Preview }) {
+  if (of.columns.length === 0) return <p class="hint">The page shows no preview of this file. The server reads it whole.</p>;
+  return (
+    <div class="preview" tabIndex={0} role="region" aria-label="First rows">
+      <table>
+        <thead>
+          <tr>
+            {of.columns.map((column) => (
+              <th key={column}>{column}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {of.rows.map((row, at) => (
+            <tr key={at}>
+              {row.map((field, column) => (
+                <td key={column}>{field}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,3 @@
+// Style sheets are bundled, not imported as values.
+
+declare module "*.css";

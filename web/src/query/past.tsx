@@ -1,0 +1,46 @@
+// The history: queries that ran, with a search. A click puts one into the editor.
+
+import { useState } from "preact/hooks";
+import { counted, duration } from "../elements/text";
+import { choose, database } from "../session";
+import { forgetAll, past, type Past } from "./history";
+import { parameters, text } from "./run";
+
+export function HistoryPanel({ close }: { close: () => void }) {
+  const [wanted, want] = useState("");
+  const found = past.value.filter((query) => query.text.toLowerCase().includes(wanted.toLowerCase()));
+  return (
+    <aside class="side history" aria-label="History">
+      <div class="toolbar">
+        <input type="search" placeholder="Search" aria-label="Search the history" value={wanted} onInput={(event) => want(event.currentTarget.value)} />
+        <button onClick={forgetAll} title="Forget all queries">
+          Clear
+        </button>
+        <button class="quiet" onClick={close} aria-label="Close the history">
+          ✕
+        </button>
+      </div>
+      {found.length === 0 && <p class="hint">{past.value.length === 0 ? "Queries that ran show here." : "No query has this text."}</p>}
+      <ul>
+        {found.map((query) => (
+          <li key={`${query.at}${query.text}`}>
+            <button class="quiet past" onClick={() => take(query)}>
+              <code>{query.text}</code>
+              <small>
+                {new Date(query.at).toLocaleString()} · {query.results === null ? "failed" : counted(query.results, "result")} ·{" "}
+                {duration(query.seconds)}
+                {query.database !== database.value && ` · ${query.database}`}
+              </small>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </aside>
+  );
+}
+
+function take(query: Past): void {
+  text.value = query.text;
+  parameters.value = query.parameters;
+  if (query.database !== database.value) choose(query.database);
+}
