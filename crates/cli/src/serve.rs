@@ -1,14 +1,14 @@
 //! `mangrove serve`: answers Gremlin drivers until it is stopped.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use mangrove::Database;
 use mangrove_server::users::Users;
-use mangrove_server::{Limits, Server, ServerOptions, TlsFiles};
+use mangrove_server::{Limits, LogTo, Server, ServerOptions, TlsFiles};
 
 use super::query::duration;
 use super::{Failure, interrupt, open_reading, open_writing, say};
@@ -52,6 +52,15 @@ pub struct Serve {
     /// Let clients put backups into this directory
     #[arg(long, value_name = "DIRECTORY")]
     backups: Option<PathBuf>,
+    /// Answer at most so many requests of a user in a second, or from an address on a server without users; default: no limit
+    #[arg(long, value_name = "N")]
+    rate: Option<NonZeroU32>,
+    /// Append a line of JSON for each request to this file; `-` is standard error
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Tell of queries that take at least this long, in the log or else on standard error
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    slow: Option<Duration>,
 }
 
 impl Serve {
@@ -62,6 +71,7 @@ impl Serve {
             timeout: Some(self.timeout),
             memory_bytes_max: self.memory.map_or(limits.memory_bytes_max, |mb| mb.get().saturating_mul(1 << 20)),
             running_max: self.queries.map_or(limits.running_max, NonZeroUsize::get),
+            rate_max: self.rate,
             ..limits
         };
         let address = SocketAddr::new(self.host, self.port);
@@ -78,8 +88,11 @@ impl Serve {
             tls,
             limits,
             backups: self.backups,
+            log: self.log.map(|file| if file == Path::new("-") { LogTo::StandardError } else { LogTo::File(file) }),
+            slow: self.slow,
             ..ServerOptions::default()
         };
+        raise_limit_of_files();
         interrupt::listen_to_end();
         let server = Server::start(databases, options).map_err(|error| Failure::Request(error.to_string()))?;
         say(&format!("serving {} at {scheme}://{}/gremlin; Ctrl-C stops", names.join(", "), server.address()));
@@ -111,5 +124,16 @@ impl Serve {
             databases.push((name.to_owned(), database));
         }
         Ok(databases)
+    }
+}
+
+/// Each connection takes a file. Many systems let a process open 1,024 of them, unless it asks for more.
+fn raise_limit_of_files() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        // A server with few files serves few clients, but serves.
+        let _ = setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit });
     }
 }

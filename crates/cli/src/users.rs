@@ -2,11 +2,12 @@
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use mangrove_server::users::{Role, Users as List, UsersError};
 
-use super::{Failure, output, say};
+use super::{Failure, counted, output, say};
 
 /// Add, list or remove users of `mangrove serve --users FILE`
 #[derive(Args)]
@@ -26,8 +27,20 @@ enum Action {
         #[arg(long, value_enum)]
         role: RoleName,
     },
-    /// Remove a user
+    /// Remove a user, and its tokens
     Remove { name: String },
+    /// Make a token, which programs send instead of a password, and print it. It is not shown again
+    Token {
+        name: String,
+        /// What the token may do, at most what the user may; default: the same
+        #[arg(long, value_enum)]
+        role: Option<RoleName>,
+        /// How many days it lasts
+        #[arg(long, value_name = "N", default_value_t = 90)]
+        days: u32,
+    },
+    /// Remove all tokens of a user
+    Revoke { name: String },
     /// Show names and roles
     List,
 }
@@ -66,10 +79,33 @@ impl Users {
                 users.write(&self.file)?;
                 say(&format!("removed {name}; a running server must be started again"));
             }
+            Action::Token { name, role, days } => {
+                let mut users = List::read(&self.file)?;
+                let lasting = Duration::from_secs(u64::from(days) * 24 * 3600);
+                let granted = users.grant(&name, role.map(Role::from), lasting)?;
+                users.write(&self.file)?;
+                let (role, until) = (granted.role.name(), granted.until);
+                say(&format!(
+                    "a token of {name} with the role {role}, until {until:.0}; a running server must be started again"
+                ));
+                output::print_text(&(granted.token + "\n"))?;
+            }
+            Action::Revoke { name } => {
+                let mut users = List::read(&self.file)?;
+                let count = users.revoke(&name);
+                users.write(&self.file)?;
+                say(&format!(
+                    "removed {} of {name}; a running server must be started again",
+                    counted(count as u64, "token", "tokens")
+                ));
+            }
             Action::List => {
                 let users = List::read(&self.file)?;
-                let lines: String = users.list().map(|(name, role)| format!("{name}\t{}\n", role.name())).collect();
-                output::print_text(&lines)?;
+                let line = |(name, role, tokens): (&str, Role, usize)| match tokens {
+                    0 => format!("{name}\t{}\n", role.name()),
+                    count => format!("{name}\t{}\t{}\n", role.name(), counted(count as u64, "token", "tokens")),
+                };
+                output::print_text(&users.list().map(line).collect::<String>())?;
             }
         }
         Ok(())

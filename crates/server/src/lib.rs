@@ -9,6 +9,7 @@
 
 pub mod client;
 pub mod gremlin;
+mod observe;
 pub mod status;
 pub mod users;
 mod web;
@@ -29,8 +30,10 @@ use tokio::time::timeout;
 
 use gremlin::Gremlin;
 pub use gremlin::Limits;
+pub use observe::LogTo;
+use observe::Observer;
 use users::{Gatekeeper, Users, UsersError};
-use web::Web;
+use web::{CONNECTIONS_MAX, Web};
 pub use web::{TlsError, TlsFiles};
 
 /// What a server listens to, and what bounds it.
@@ -48,6 +51,10 @@ pub struct ServerOptions {
     pub ingest_bytes_max: u64,
     /// The directory of the backups that clients ask for; `None` if they may not.
     pub backups: Option<PathBuf>,
+    /// Where a line goes for each request.
+    pub log: Option<LogTo>,
+    /// Queries that take at least so long are slow. They go to the log, or else to standard error.
+    pub slow: Option<Duration>,
 }
 
 impl Default for ServerOptions {
@@ -60,6 +67,8 @@ impl Default for ServerOptions {
             request_bytes_max: 8 << 20,
             ingest_bytes_max: 4 << 30,
             backups: None,
+            log: None,
+            slow: None,
         }
     }
 }
@@ -75,6 +84,8 @@ pub enum ServerError {
     Tls(#[from] TlsError),
     #[error("cannot listen on {address}: {error}")]
     Listen { address: SocketAddr, error: io::Error },
+    #[error("cannot begin the log: {0}")]
+    Log(io::Error),
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
 }
@@ -99,8 +110,6 @@ pub struct Server {
     runtime: Option<Runtime>,
 }
 
-/// The most open connections. Further ones wait to be taken.
-const CONNECTIONS_MAX: usize = 16_384;
 /// How long queries may take to end when a server stops.
 const STOPPING: Duration = Duration::from_secs(10);
 /// How long the last responses may take to leave.
@@ -126,7 +135,13 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let gatekeeper = Some(options.users).filter(|users| !users.is_empty()).map(Gatekeeper::new).transpose()?;
         let tls = options.tls.map(|files| files.acceptor()).transpose()?;
-        let gremlin = Arc::new(Gremlin::new(databases, options.limits, gatekeeper, runtime.handle().clone()));
+        let observer = Arc::new(Observer::new(options.log.as_ref(), options.slow.is_some()).map_err(ServerError::Log)?);
+        let watched = |(name, database): (String, Database)| match options.slow {
+            Some(after) => (name.clone(), observer.watch(name, database, after)),
+            None => (name, database),
+        };
+        let databases = databases.into_iter().map(watched).collect();
+        let gremlin = Arc::new(Gremlin::new(databases, options.limits, gatekeeper, observer, runtime.handle().clone()));
         let ((stop, stopped), (leave, leaving)) = (oneshot::channel(), watch::channel(false));
         let web = Arc::new(Web {
             gremlin,

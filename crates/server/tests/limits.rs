@@ -1,5 +1,7 @@
 //! What a server bounds, from the side of its clients.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use mangrove::{Database, Parameters, QueryOptions, Value};
@@ -157,4 +159,29 @@ fn a_server_that_stops_lets_queries_end_and_undoes_transactions() {
     let db = Database::open(directory.path().join("db.mg")).unwrap();
     let mut left = db.query("g.V().count()", &Parameters::new(), &QueryOptions::default()).unwrap();
     assert_eq!(left.values().unwrap(), [Value::Int64(0)]);
+}
+
+/// The status of the answer to a POST over HTTP.
+fn posted(served: &Served, path: &str, body: &str) -> u16 {
+    let mut stream = TcpStream::connect(served.server.address()).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    // The server may answer before it has read all.
+    let _ = stream.write_all(body.as_bytes());
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    str::from_utf8(&answer[9..]).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_body_that_finds_no_memory_is_refused_as_one_too_many() {
+    let served = Served::new(Limits { requests_bytes_max: 256 << 10, ..limits() });
+    let body = format!("{{\"gremlin\": \"g.inject('{}').count()\"}}", "x".repeat(1 << 20));
+    for path in ["/gremlin", "/api/databases/g/query"] {
+        assert_eq!(posted(&served, path, &body), 429, "{path}");
+        assert_eq!(posted(&served, path, "{\"gremlin\": \"g.V().count()\"}"), 200, "{path}");
+    }
 }

@@ -47,19 +47,12 @@ fn suggestions(quoted: &[String], typed: &str) -> Vec<Suggestion> {
 fn words(before: &str) -> impl Iterator<Item = (String, Option<&'static str>)> {
     let chain = before.trim_end().strip_suffix('.');
     let owner = chain.map(|chain| &chain[chain.rfind(|c: char| !c.is_alphanumeric()).map_or(0, |at| at + 1)..]);
-    let members: Option<&[&str]> = match owner {
-        Some("P") => Some(&names::PREDICATES),
-        Some("TextP") => Some(&names::TEXT_PREDICATES),
-        Some(kind) => names::members(kind),
-        None => None,
-    };
+    let members = owner.and_then(|owner| names::owners().find(|(name, _)| *name == owner)).map(|(_, members)| members);
     let steps = STEPS.iter().filter(|step| step.is_run()).map(|step| (step.name.to_owned(), Some(step.description)));
-    let beside = names::PREDICATES.iter().chain(&names::TEXT_PREDICATES).chain(&["g", "__", "P", "TextP"]);
-    let kinds = names::KINDS.iter().map(|kind| &kind.name);
     let members_only = members.is_some();
-    let plain = |name: &&'static str| ((*name).to_owned(), None);
-    let listed = members.unwrap_or_default().iter().map(plain);
-    let others = beside.chain(kinds).map(plain).filter(move |_| chain.is_none());
+    let plain = |name: &'static str| (name.to_owned(), None);
+    let listed = members.unwrap_or_default().iter().copied().map(plain);
+    let others = names::words().map(plain).filter(move |_| chain.is_none());
     listed.chain(steps.chain(others).filter(move |_| !members_only))
 }
 

@@ -117,6 +117,18 @@ pub fn members(kind: &str) -> Option<&'static [&'static str]> {
     KINDS.iter().find(|k| k.name == kind).map(|k| k.members)
 }
 
+/// What has members: the predicates, and the enumerations.
+pub fn owners() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    let predicates: [(_, &[_]); 2] = [("P", &PREDICATES), ("TextP", &TEXT_PREDICATES)];
+    predicates.into_iter().chain(KINDS.iter().map(|kind| (kind.name, kind.members)))
+}
+
+/// Words that may begin a term, beside steps.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    let of_kinds = KINDS.iter().map(|kind| kind.name);
+    PREDICATES.into_iter().chain(TEXT_PREDICATES).chain(["g", "__", "P", "TextP"]).chain(of_kinds)
+}
+
 /// Whether a name cannot be a variable, because it is a constant or a word of the language.
 pub fn is_reserved(name: &str) -> bool {
     const WORDS: [&str; 8] = ["g", "__", "new", "true", "false", "null", "NaN", "Infinity"];

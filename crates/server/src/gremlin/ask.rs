@@ -81,16 +81,12 @@ fn run(
         return Err(wrong(format!("queries are in gremlin-lang, not in {language:?}")));
     }
     let limits = &gremlin.limits;
-    let timeout = match (timeout(args)?, limits.timeout) {
-        (Some(asked), Some(most)) => Some(asked.min(most)),
-        (asked, most) => asked.or(most),
-    };
     Ok(Run {
         sent,
         source: source.clone(),
         database: database.clone(),
         parameters: parameters(args)?,
-        timeout,
+        timeout: limits.timeout(timeout(args)?),
         memory_bytes_max: limits.memory_bytes_max,
         wanted: Wanted {
             batch: Some(batch(args)?),

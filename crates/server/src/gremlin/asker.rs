@@ -10,8 +10,9 @@ use uuid::Uuid;
 use super::in_time::{Missed, in_time};
 use super::memory::{Memory, Share};
 use super::refused::Refused;
+use crate::observe::Seen;
 use crate::status::Status;
-use crate::wire::{Encoded, Form, Reply, Style};
+use crate::wire::{Encoded, Form, Reply, Results, Style};
 
 /// Responses of so many bytes are not counted.
 pub const SMALL: usize = 64 << 10;
@@ -44,13 +45,15 @@ pub struct Asker {
     pub share: Option<Share>,
     /// One of the requests that a client may have open.
     pub open: Option<OwnedSemaphorePermit>,
+    /// What is recorded of the request.
+    pub seen: Seen,
 }
 
 impl Asker {
     /// Whoever sent a request that was not read yet.
-    pub fn new(form: Form, answers: mpsc::Sender<Answer>, memory: Memory) -> Self {
+    pub fn new(form: Form, answers: mpsc::Sender<Answer>, memory: Memory, seen: Seen) -> Self {
         let (is_text, is_older) = (false, false);
-        Self { id: None, form, is_text, is_older, deadline: None, answers, memory, share: None, open: None }
+        Self { id: None, form, is_text, is_older, deadline: None, answers, memory, share: None, open: None, seen }
     }
 
     pub fn reply<'r>(&self, status: Status) -> Reply<'r> {
@@ -62,7 +65,10 @@ impl Asker {
     }
 
     pub fn answer(&self, reply: &Reply<'_>) -> Answer {
-        Answer { status: reply.status, encoded: self.form.write(reply), is_text: self.is_text, share: None }
+        let encoded = self.form.write(reply);
+        let results = reply.results.as_ref().map_or(0, Results::count);
+        self.seen.answered(reply.status.code(), results, encoded.size());
+        Answer { status: reply.status, encoded, is_text: self.is_text, share: None }
     }
 
     /// Sends a response. Waits while the client takes the ones before. Not for tasks.

@@ -10,14 +10,14 @@ use tokio::task::spawn_blocking;
 
 use super::ask::Ask;
 use super::asker::{Answer, Asker};
-use super::login::Login;
 use super::memory::Share;
 use super::refused::Refused;
 use super::run::Run;
 use super::session::Session;
 use super::{Gremlin, Unread};
+use crate::observe::Seen;
 use crate::status::Status;
-use crate::users::Role;
+use crate::users::{Login, Principal};
 use crate::wire::{Form, Request};
 
 /// The most requests of a client that wait until it has said who it is.
@@ -35,7 +35,7 @@ pub struct Message {
 
 /// Who sends a request over HTTP, and what the response is to be.
 pub struct Caller {
-    pub role: Role,
+    pub principal: Principal,
     pub form: Form,
     /// Its driver is older than 3.8.
     pub is_older: bool,
@@ -43,6 +43,7 @@ pub struct Caller {
     pub may_write: bool,
     /// The bytes of the request.
     pub size: usize,
+    pub seen: Seen,
 }
 
 /// The requests of one client.
@@ -52,20 +53,20 @@ pub struct Conversation {
     cancel: CancelToken,
     sessions: Vec<Session>,
     /// `None` until the client has said who it is.
-    role: Option<Role>,
+    principal: Option<Principal>,
     /// The requests to answer once it has.
     deferred: Vec<(Message, Asker)>,
 }
 
 impl Conversation {
-    /// A conversation with a client of a role; `None` if it has not yet said who it is.
-    pub fn new(gremlin: Arc<Gremlin>, role: Option<Role>) -> Self {
-        Self { gremlin, cancel: CancelToken::default(), sessions: Vec::new(), role, deferred: Vec::new() }
+    /// A conversation with a client; `None` if it has not yet said who it is.
+    pub fn new(gremlin: Arc<Gremlin>, principal: Option<Principal>) -> Self {
+        Self { gremlin, cancel: CancelToken::default(), sessions: Vec::new(), principal, deferred: Vec::new() }
     }
 
     /// Whether the client has said who it is, or need not.
     pub fn is_known(&self) -> bool {
-        self.role.is_some()
+        self.principal.is_some()
     }
 
     /// Begins to answer a request, and gives the answer if it is there at once. Requests of a session run one after the other; others
@@ -79,13 +80,13 @@ impl Conversation {
             }
         };
         asker.id = Some(request.id);
-        match self.role {
+        match &self.principal {
             None if request.op == "authentication" => self.log_in(&request, asker).await,
             None => self.defer(message, asker),
-            Some(role) => {
-                let size = message.bytes.len();
+            Some(principal) => {
+                let (principal, size) = (principal.clone(), message.bytes.len());
                 drop(message);
-                self.answer(role, request, size, asker).await
+                self.answer(&principal, request, size, asker).await
             }
         }
     }
@@ -104,7 +105,7 @@ impl Conversation {
     }
 
     async fn log_in(&mut self, request: &Request, asker: Asker) -> Option<Answer> {
-        self.role = match Login::of_sasl(&request.args) {
+        self.principal = match Login::of_sasl(&request.args) {
             Some(login) => self.gremlin.check(login).await,
             None => None,
         };
@@ -112,7 +113,7 @@ impl Conversation {
             |asker: &Asker| asker.answer(&Refused::new(Status::Unauthorized, "name or password is wrong").reply(asker.id));
         let deferred = std::mem::take(&mut self.deferred);
         if deferred.is_empty() {
-            return Some(match self.role {
+            return Some(match self.principal {
                 Some(_) => asker.answer(&asker.reply(Status::NoContent)),
                 None => wrong(&asker),
             });
@@ -120,7 +121,7 @@ impl Conversation {
         // The responses are those to the requests that came before.
         for (message, asker) in deferred {
             let answers = asker.answers.clone();
-            let answer = match self.role {
+            let answer = match self.principal {
                 // Known now, so it does not come here again.
                 Some(_) => Box::pin(self.take(message, asker)).await,
                 None => Some(wrong(&asker)),
@@ -133,10 +134,21 @@ impl Conversation {
         None
     }
 
-    async fn answer(&mut self, role: Role, request: Request, size: usize, mut asker: Asker) -> Option<Answer> {
+    /// What a request asks for, if whoever sends it may ask for it now.
+    async fn asked(&self, principal: &Principal, request: Request, size: usize, asker: &mut Asker) -> Result<Ask, Refused> {
+        asker.seen.note("user", principal.name.as_deref());
+        self.gremlin.rates.take(principal, asker.seen.from)?;
+        let ask = self.gremlin.ask(request, size, &mut asker.share).await?;
+        if let Ask::Run { run, .. } = &ask {
+            asker.seen.note("database", Some(&run.source));
+            asker.seen.note("query", Some(run.text()));
+        }
+        ask.allowed(principal.role)
+    }
+
+    async fn answer(&mut self, principal: &Principal, request: Request, size: usize, mut asker: Asker) -> Option<Answer> {
         let begun = Instant::now();
-        let ask = self.gremlin.ask(request, size, &mut asker.share).await;
-        match ask.and_then(|ask| ask.allowed(role)) {
+        match self.asked(principal, request, size, &mut asker).await {
             Ok(Ask::Close { session }) => match self.sessions.iter().position(|open| open.name() == session) {
                 // A session that takes no more requests stays.
                 Some(at) => {
@@ -166,10 +178,9 @@ impl Conversation {
     pub async fn collect(&mut self, request: Request, caller: Caller) -> Option<Answer> {
         let (answers, mut answer) = mpsc::channel(1);
         let begun = Instant::now();
-        let mut asker = Asker::new(caller.form, answers, self.gremlin.memory_of_responses.clone());
+        let mut asker = Asker::new(caller.form, answers, self.gremlin.memory_of_responses.clone(), caller.seen);
         (asker.id, asker.is_older) = (Some(request.id), caller.is_older);
-        let ask = self.gremlin.ask(request, caller.size, &mut asker.share).await;
-        let refused = match ask.and_then(|ask| ask.allowed(caller.role)) {
+        let refused = match self.asked(&caller.principal, request, caller.size, &mut asker).await {
             Ok(Ask::Run { run, .. }) if run.writes() && !caller.may_write => {
                 Refused::new(Status::Forbidden, "a query in an address must not write: send it in the body of a POST")
             }

@@ -5,12 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use mangrove::Value;
 use mangrove::graph::Map;
 
-/// A name and a password.
-#[derive(PartialEq, Eq, Debug)]
-pub struct Login {
-    pub name: String,
-    pub password: String,
-}
+use crate::users::Login;
 
 impl Login {
     /// The argument `sasl` of a request, by the mechanism PLAIN (RFC 4616): nothing or the name, a zero byte, the name, a zero byte, the
@@ -32,16 +27,19 @@ impl Login {
         }
     }
 
-    /// The header `Authorization` of HTTP, by the scheme Basic (RFC 7617).
+    /// The header `Authorization` of HTTP, by the schemes Basic (RFC 7617) and Bearer (RFC 6750).
     pub fn of_header(header: &str) -> Option<Self> {
         let (scheme, text) = header.split_once(' ')?;
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return Some(Self::Token(text.trim().to_owned()));
+        }
         let decoded = STANDARD.decode(text.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
         let (name, password) = str::from_utf8(&decoded).ok()?.split_once(':')?;
         Some(Self::new(name, password))
     }
 
     fn new(name: &str, password: &str) -> Self {
-        Self { name: name.to_owned(), password: password.to_owned() }
+        Self::Password { name: name.to_owned(), password: password.to_owned() }
     }
 }
 
@@ -61,10 +59,11 @@ mod tests {
         assert_eq!(Login::of_header(&format!("Basic {}", STANDARD.encode("ada:pass:word"))), ada);
         for wrong in ["", "ada", "\0ada", "\0ada\0x\0y", "\0\u{ff}"] {
             let value = Value::Bytes(wrong.as_bytes().into());
-            assert!(sasl(value).is_none_or(|login| login.password.is_empty()), "{wrong:?}");
+            assert!(sasl(value).is_none_or(|login| login == Login::new("", "")), "{wrong:?}");
         }
         assert_eq!(sasl("not base64!".into()), None);
-        assert_eq!(Login::of_header("Bearer x"), None);
+        assert_eq!(Login::of_header("Bearer x"), Some(Login::Token("x".into())));
+        assert_eq!(Login::of_header("Digest x"), None);
         assert_eq!(Login::of_header("Basic"), None);
     }
 }

@@ -20,6 +20,11 @@ impl Memory {
         Self { free: Arc::new(Semaphore::new(bytes_max)), bytes_max }
     }
 
+    /// The bytes that are held.
+    pub fn held(&self) -> usize {
+        self.bytes_max - self.free.available_permits()
+    }
+
     /// `None` if so many are not free now.
     pub fn try_hold(&self, bytes: usize) -> Option<Share> {
         self.free.clone().try_acquire_many_owned(u32::try_from(bytes).ok()?).ok().map(Share)

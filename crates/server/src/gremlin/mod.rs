@@ -7,11 +7,13 @@ mod conversation;
 mod in_time;
 mod login;
 mod memory;
+mod rates;
 mod refused;
 mod rooms;
 mod run;
 mod session;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,15 +23,16 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
+use crate::observe::Observer;
 use crate::status::Status;
-use crate::users::{Gatekeeper, Role};
+use crate::users::{Gatekeeper, Login, Principal};
 use crate::wire::{Form, Request};
 use ask::Ask;
 pub use asker::{Answer, Asker};
 pub use conversation::{Caller, Conversation, Message};
 pub use in_time::{Missed, in_time};
-pub use login::Login;
 pub use memory::{Memory, Share};
+pub use rates::Rates;
 pub use refused::{Refused, Unread};
 pub use rooms::{Room, Rooms};
 
@@ -56,6 +59,18 @@ pub struct Limits {
     pub responses_bytes_max: usize,
     /// The most bytes of a response with all results, as HTTP has it.
     pub response_bytes_max: usize,
+    /// The most requests of a user in a second, or from an address on a server without users.
+    pub rate_max: Option<NonZeroU32>,
+}
+
+impl Limits {
+    /// The time of a request that asks for some time, or for none in particular.
+    pub fn timeout(&self, asked: Option<Duration>) -> Option<Duration> {
+        match (asked, self.timeout) {
+            (Some(asked), Some(most)) => Some(asked.min(most)),
+            (asked, most) => asked.or(most),
+        }
+    }
 }
 
 impl Default for Limits {
@@ -72,6 +87,7 @@ impl Default for Limits {
             requests_bytes_max: 256 << 20,
             responses_bytes_max: 256 << 20,
             response_bytes_max: 64 << 20,
+            rate_max: None,
         }
     }
 }
@@ -99,6 +115,8 @@ pub struct Gremlin {
     checking: Arc<Semaphore>,
     reading_large: Arc<Semaphore>,
     pub rooms: Rooms,
+    pub rates: Rates,
+    pub observer: Arc<Observer>,
     pub runtime: Handle,
     sessions: Arc<Semaphore>,
     memory: Memory,
@@ -108,13 +126,21 @@ pub struct Gremlin {
 }
 
 impl Gremlin {
-    pub fn new(databases: Vec<(String, Database)>, limits: Limits, gatekeeper: Option<Gatekeeper>, runtime: Handle) -> Self {
+    pub fn new(
+        databases: Vec<(String, Database)>,
+        limits: Limits,
+        gatekeeper: Option<Gatekeeper>,
+        observer: Arc<Observer>,
+        runtime: Handle,
+    ) -> Self {
         Self {
             databases,
             gatekeeper,
             checking: Arc::new(Semaphore::new(CHECKS_MAX)),
             reading_large: Arc::new(Semaphore::new(LARGE_MAX)),
             rooms: Rooms::new(&limits),
+            rates: Rates::new(limits.rate_max),
+            observer,
             runtime,
             sessions: Arc::new(Semaphore::new(limits.sessions_max)),
             memory: Memory::new(limits.requests_bytes_max),
@@ -139,30 +165,35 @@ impl Gremlin {
         self.databases.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// The role of whoever has not said who it is; `None` if it must.
-    pub fn role_of_all(&self) -> Option<Role> {
-        self.gatekeeper.is_none().then_some(Role::Admin)
+    /// Who whoever has not said who it is counts as; `None` if it must say so.
+    pub fn anyone(&self) -> Option<Principal> {
+        self.gatekeeper.is_none().then(Principal::anyone)
     }
 
-    /// The role of a user, if name and password are right. After a wrong one, the answer takes a second.
-    pub async fn check(self: &Arc<Self>, login: Login) -> Option<Role> {
-        let Some(gatekeeper) = &self.gatekeeper else { return Some(Role::Admin) };
-        if let Some(role) = gatekeeper.knows(&login.name, &login.password) {
-            return Some(role);
+    pub fn gatekeeper(&self) -> Option<&Gatekeeper> {
+        self.gatekeeper.as_ref()
+    }
+
+    /// Who a client is, if what it says is right. After a wrong password, the answer takes a second.
+    pub async fn check(self: &Arc<Self>, login: Login) -> Option<Principal> {
+        let Some(gatekeeper) = &self.gatekeeper else { return Some(Principal::anyone()) };
+        if let Some(principal) = gatekeeper.knows(&login) {
+            return Some(principal);
         }
+        let Login::Password { name, password } = login else { return None };
         let checking = self.checking.clone().acquire_owned().await;
         let gremlin = self.clone();
         // It goes on if the client goes, and so does its permit.
         let check = move || {
-            let role = gremlin.gatekeeper.as_ref()?.check(&login.name, &login.password);
+            let principal = gremlin.gatekeeper.as_ref()?.check(&name, &password);
             drop(checking);
-            role
+            principal
         };
-        let role = spawn_blocking(check).await.ok().flatten();
-        if role.is_none() {
+        let principal = spawn_blocking(check).await.ok().flatten();
+        if principal.is_none() {
             tokio::time::sleep(WRONG).await;
         }
-        role
+        principal
     }
 
     /// Reads a request.
@@ -177,7 +208,7 @@ impl Gremlin {
         let bytes = size + request.values * VALUE_BYTES + text * TEXT_TIMES;
         *share = self.memory.try_hold(bytes);
         if share.is_none() {
-            return Err(Refused::busy("the server has too many large requests: try again later, or send less at once"));
+            return Err(Refused::busy(MANY));
         }
         self.apart(text, move |gremlin| Ask::of(request, gremlin)).await?
     }
@@ -202,6 +233,11 @@ impl Gremlin {
         spawn_blocking(work).await.map_err(|_| Refused::new(Status::ServerError, message))
     }
 
+    /// The number of open sessions.
+    pub fn sessions(&self) -> usize {
+        self.limits.sessions_max - self.sessions.available_permits()
+    }
+
     /// Waits until no query runs, and lets no other begin.
     pub async fn drain(&self) {
         self.rooms.drain().await;
@@ -216,5 +252,7 @@ impl Gremlin {
     }
 }
 
+/// The server has no memory for a request.
+pub const MANY: &str = "the server has too many large requests: try again later, or send less at once";
 /// How many times the bytes of its text a query takes once it is read, at most, unless it consists of tiny values only.
 const TEXT_TIMES: usize = 16;

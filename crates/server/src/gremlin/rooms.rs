@@ -33,6 +33,16 @@ impl Rooms {
         Self { reading, writing, size, waiting, waiting_max }
     }
 
+    /// How many queries are in a room.
+    pub fn running(&self, room: Room) -> usize {
+        self.size.saturating_sub(self.room(room).available_permits())
+    }
+
+    /// How many queries wait for a place.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     fn room(&self, room: Room) -> Arc<Semaphore> {
         match room {
             Room::Reading => self.reading.clone(),

@@ -38,6 +38,15 @@ impl Run {
         matches!(&self.sent, Sent::Query(query) if query.writes())
     }
 
+    /// The query as written, or the end of a transaction.
+    pub fn text(&self) -> &str {
+        match &self.sent {
+            Sent::Query(query) => query.text(),
+            Sent::Commit => "g.tx().commit()",
+            Sent::Rollback => "g.tx().rollback()",
+        }
+    }
+
     pub fn room(&self) -> Room {
         if self.writes() { Room::Writing } else { Room::Reading }
     }

@@ -1,11 +1,12 @@
 //! The Gremlin protocol over HTTP: one request, and one response with all results.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, Request as HttpRequest, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{ConnectInfo, FromRequest, Request as HttpRequest, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mangrove::Value;
 use mangrove::graph::Map;
@@ -13,42 +14,55 @@ use uuid::Uuid;
 
 use super::Web;
 use super::meter::Meter;
-use crate::gremlin::{Answer, Caller, Conversation, Login, Refused, Share, Unread};
+use crate::gremlin::{Answer, Caller, Conversation, MANY, Refused, Share, Unread};
+use crate::observe::{Over, Seen};
 use crate::status::Status;
-use crate::users::Role;
+use crate::users::{Login, Principal};
 use crate::wire::{self, Form, GraphSon, Request, split_frame};
 
 const JSON: Form = Form::GraphSon(GraphSon::V3);
 
 /// A request in the body, in the form that `Content-Type` names.
-pub async fn post(State(web): State<Arc<Web>>, Extension(meter): Extension<Arc<Meter>>, request: HttpRequest) -> Response {
+pub async fn post(
+    State(web): State<Arc<Web>>,
+    Extension(meter): Extension<Arc<Meter>>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    request: HttpRequest,
+) -> Response {
+    let response = posted(&web, &meter, from.ip(), request).await;
+    response.unwrap_or_else(|refused| recorded(&web, from.ip(), refused))
+}
+
+async fn posted(web: &Arc<Web>, meter: &Meter, from: IpAddr, request: HttpRequest) -> Result<Response, Response> {
     let headers = request.headers();
-    let Some(accepted) = accepted(headers) else { return unknown_form() };
-    let Some(role) = role(&web, headers).await else { return unknown_user() };
+    let (accepted, principal) = admitted(web, headers).await?;
     meter.take_of(web.gremlin.memory(true).clone());
     let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     // As Gremlin Server does, so that `curl -d` needs no header.
     let form = content.and_then(Form::of_media_type).unwrap_or(JSON);
     let is_older = wire::is_older(headers);
-    let body = match Bytes::from_request(request, &()).await {
-        Ok(body) => body,
-        Err(rejection) => return rejection.into_response(),
-    };
+    let body = Bytes::from_request(request, &()).await.map_err(|rejection| match meter.is_refused() {
+        true => (StatusCode::TOO_MANY_REQUESTS, MANY).into_response(),
+        false => rejection.into_response(),
+    })?;
     let _share = meter.whole();
     // Some drivers put the media type before the request, as they do over a WebSocket.
     let size = body.len();
     let (form, body) = split_frame(&body).unwrap_or((form, body));
-    match web.gremlin.read(form, body).await {
-        Ok(request) => answer(web, Caller { role, form: accepted, is_older, may_write: true, size }, request).await,
-        Err(Unread { id, refused }) => response_of(accepted, id, refused),
-    }
+    let read = web.gremlin.read(form, body).await;
+    let request = read.map_err(|Unread { id, refused }| response_of(accepted, id, refused))?;
+    let seen = Seen::new(&web.gremlin.observer, Over::Http, from);
+    Ok(answer(web, Caller { principal, form: accepted, is_older, may_write: true, size, seen }, request).await)
 }
 
 /// A query in the address: `?gremlin=g.V(x)&bindings.x=1`. It must not write, because a page of any site can have a browser get an
 /// address.
-pub async fn get(web: Arc<Web>, headers: &HeaderMap, query: String) -> Response {
-    let Some(accepted) = accepted(headers) else { return unknown_form() };
-    let Some(role) = role(&web, headers).await else { return unknown_user() };
+pub async fn get(web: &Arc<Web>, from: IpAddr, headers: &HeaderMap, query: &str) -> Response {
+    got(web, from, headers, query).await.unwrap_or_else(|refused| recorded(web, from, refused))
+}
+
+async fn got(web: &Arc<Web>, from: IpAddr, headers: &HeaderMap, query: &str) -> Result<Response, Response> {
+    let (form, principal) = admitted(web, headers).await?;
     let (mut args, mut bindings, mut aliases) = (Map::new(), Vec::new(), Vec::new());
     for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
         let value = Value::from(&*value);
@@ -61,16 +75,27 @@ pub async fn get(web: Arc<Web>, headers: &HeaderMap, query: String) -> Response 
     args.insert("bindings".into(), Value::map(bindings.into_iter().collect()));
     args.insert("aliases".into(), Value::map(aliases.into_iter().collect()));
     if args.get_str("gremlin").is_none() {
-        return (StatusCode::BAD_REQUEST, "a query is wanted: ?gremlin=g.V().count()\n").into_response();
+        return Err((StatusCode::BAD_REQUEST, "a query is wanted: ?gremlin=g.V().count()\n").into_response());
     }
     let (id, values) = (Uuid::new_v4(), args.len());
     let request = Request { id, op: "eval".into(), processor: String::new(), bytecode: None, args, values };
-    answer(
-        web,
-        Caller { role, form: accepted, is_older: wire::is_older(headers), may_write: false, size: query.len() },
-        request,
-    )
-    .await
+    let (is_older, size) = (wire::is_older(headers), query.len());
+    let seen = Seen::new(&web.gremlin.observer, Over::Http, from);
+    Ok(answer(web, Caller { principal, form, is_older, may_write: false, size, seen }, request).await)
+}
+
+/// The form that a client accepts, and who it is. Else, the answer that says what is missing.
+async fn admitted(web: &Web, headers: &HeaderMap) -> Result<(Form, Principal), Response> {
+    let header = headers.get(header::ACCEPT).map(|value| value.to_str().unwrap_or_default());
+    let form = header.map_or(Some(JSON), Form::accepted).ok_or_else(unknown_form)?;
+    let principal = principal(web, headers).await.ok_or_else(|| unknown_user(headers))?;
+    Ok((form, principal))
+}
+
+/// The answer to a request that asks for nothing that can be run.
+fn recorded(web: &Web, from: IpAddr, refused: Response) -> Response {
+    Seen::new(&web.gremlin.observer, Over::Http, from).answered(refused.status().as_u16(), 0, 0);
+    refused
 }
 
 /// A value of an address is a number, or true or false, if it looks like one.
@@ -92,10 +117,10 @@ fn typed_option(key: &str, value: Value) -> Value {
     if matches!(key, "batchSize" | "evaluationTimeout") { typed(value) } else { value }
 }
 
-async fn answer(web: Arc<Web>, caller: Caller, request: Request) -> Response {
+async fn answer(web: &Web, caller: Caller, request: Request) -> Response {
     let (id, form) = (request.id, caller.form);
     // If the client goes, this ends, and the conversation with it.
-    match Conversation::new(web.gremlin.clone(), Some(caller.role)).collect(request, caller).await {
+    match Conversation::new(web.gremlin.clone(), Some(caller.principal.clone())).collect(request, caller).await {
         Some(answer) => response(form, answer),
         None => response_of(form, Some(id), Refused::new(Status::ServerError, "the query ended without an answer")),
     }
@@ -128,23 +153,25 @@ fn response(form: Form, Answer { status, encoded, share, .. }: Answer) -> Respon
     (code, [(header::CONTENT_TYPE, form.media_type())], body(encoded.into_bytes(), share)).into_response()
 }
 
-fn accepted(headers: &HeaderMap) -> Option<Form> {
-    let header = headers.get(header::ACCEPT).map(|value| value.to_str().unwrap_or_default());
-    header.map_or(Some(JSON), Form::accepted)
-}
-
-/// The role of whoever sends a request.
-pub async fn role(web: &Web, headers: &HeaderMap) -> Option<Role> {
-    if let Some(role) = web.gremlin.role_of_all() {
-        return Some(role);
+/// Whoever sends a request; `None` if it does not say who, or says what is wrong.
+pub async fn principal(web: &Web, headers: &HeaderMap) -> Option<Principal> {
+    if let Some(anyone) = web.gremlin.anyone() {
+        return Some(anyone);
     }
     let header = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     web.gremlin.check(Login::of_header(header)?).await
 }
 
-pub fn unknown_user() -> Response {
-    let asked = [(header::WWW_AUTHENTICATE, "Basic realm=\"mangrove\", charset=\"UTF-8\"")];
-    (StatusCode::UNAUTHORIZED, asked, "name and password are wanted, and must be right\n").into_response()
+/// The answer to whoever is not known. A browser that is asked for a password shows a dialog of its own, so a page that sends requests
+/// is not asked.
+pub fn unknown_user(headers: &HeaderMap) -> Response {
+    const ASKED: [(HeaderName, &str); 1] = [(header::WWW_AUTHENTICATE, "Basic realm=\"mangrove\", charset=\"UTF-8\"")];
+    let is_of_page = headers.get("sec-fetch-mode").is_some_and(|mode| mode != "navigate");
+    let message = "name and password are wanted, or a token, and must be right\n";
+    match is_of_page {
+        true => (StatusCode::UNAUTHORIZED, message).into_response(),
+        false => (StatusCode::UNAUTHORIZED, ASKED, message).into_response(),
+    }
 }
 
 fn unknown_form() -> Response {

@@ -1,10 +1,12 @@
 //! Takes connections, and serves HTTP on each.
 
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::ConnectInfo;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -39,16 +41,16 @@ pub async fn listen(listener: TcpListener, tls: Option<TlsAcceptor>, router: Rou
             _ = &mut stop => return,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, from)) => {
                 let (tls, router, leaving) = (tls.clone(), router.clone(), web.leaving.clone());
-                let memory = web.gremlin.memory(web.gremlin.role_of_all().is_some()).clone();
+                let memory = web.gremlin.memory(web.gremlin.anyone().is_some()).clone();
                 let meter = Arc::new(Meter::new(memory, Patience::default(), connection));
                 tokio::spawn(async move {
                     prepare(&stream);
                     match tls {
-                        None => serve(stream, meter, router, leaving).await,
+                        None => serve(stream, from, meter, router, leaving).await,
                         Some(tls) => match timeout(HEAD, tls.accept(stream)).await {
-                            Ok(Ok(stream)) => serve(stream, meter, router, leaving).await,
+                            Ok(Ok(stream)) => serve(stream, from, meter, router, leaving).await,
                             Ok(Err(error)) => tracing::debug!("a connection without TLS: {error}"),
                             Err(_) => tracing::debug!("a connection did not agree on TLS in time"),
                         },
@@ -72,6 +74,7 @@ fn prepare(stream: &TcpStream) {
 
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    from: SocketAddr,
     meter: Arc<Meter>,
     router: Router,
     mut leaving: watch::Receiver<bool>,
@@ -81,6 +84,7 @@ async fn serve(
     let (service, stream) = (TowerToHyperService::new(router), Metered::new(stream, meter.clone()));
     let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(meter.clone());
+        request.extensions_mut().insert(ConnectInfo(from));
         service.call(request)
     });
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());

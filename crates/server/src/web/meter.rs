@@ -42,13 +42,15 @@ struct State {
     memory: Memory,
     bytes: usize,
     share: Option<Share>,
+    /// There was no memory for more.
+    is_refused: bool,
     since: Option<Instant>,
 }
 
 impl Meter {
     /// `memory` is what messages take beyond the first bytes.
     pub fn new(memory: Memory, patience: Patience, connection: OwnedSemaphorePermit) -> Self {
-        let state = State { memory, bytes: 0, share: None, since: None };
+        let state = State { memory, bytes: 0, share: None, is_refused: false, since: None };
         Self { state: Mutex::new(state), patience, _connection: connection }
     }
 
@@ -89,6 +91,7 @@ impl Meter {
             return Ok(());
         }
         let Some(more) = state.memory.try_hold(state.bytes - counted) else {
+            state.is_refused = true;
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, "too many large messages come at the same time"));
         };
         match &mut state.share {
@@ -96,6 +99,11 @@ impl Meter {
             None => state.share = Some(more),
         }
         Ok(())
+    }
+
+    /// Whether a message found no memory. Then nothing more is read.
+    pub fn is_refused(&self) -> bool {
+        self.state().is_refused
     }
 
     /// When the message that has begun must be whole.

@@ -3,7 +3,9 @@
 mod http;
 mod listen;
 mod meter;
+mod metrics;
 mod origin;
+mod page;
 mod rest;
 mod socket;
 mod tls;
@@ -13,6 +15,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 use tokio::sync::{Semaphore, watch};
 
@@ -37,16 +40,27 @@ pub struct Web {
     pub leaving: watch::Receiver<bool>,
 }
 
+/// The most open connections. Further ones wait to be taken.
+pub const CONNECTIONS_MAX: usize = 16_384;
+
+impl Web {
+    fn connections_open(&self) -> usize {
+        CONNECTIONS_MAX - self.connections.available_permits()
+    }
+}
+
 /// The address space of a server.
 pub fn router(web: Arc<Web>) -> Router {
     let limit = DefaultBodyLimit::max(web.request_bytes_max);
     let gremlin = || get(socket::or_query).post(http::post);
     Router::new()
         .route("/gremlin", gremlin())
-        .route("/", gremlin())
+        .route("/", gremlin().layer(from_fn(page::or_next)))
+        .route("/explorer/{file}", get(page::part))
+        .route("/metrics", get(metrics::show))
         .route("/healthz", get(|| async { "ok\n" }))
-        .nest("/api", rest::router())
+        .nest("/api", rest::router(&web))
         .layer(limit)
-        .layer(axum::middleware::from_fn_with_state(web.clone(), origin::check))
+        .layer(from_fn_with_state(web.clone(), origin::check))
         .with_state(web)
 }

@@ -1,5 +1,6 @@
 //! The Gremlin protocol over WebSocket.
 
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{RawQuery, State};
+use axum::extract::{ConnectInfo, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -16,7 +17,8 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use super::meter::Meter;
 use super::{Web, http};
-use crate::gremlin::{self, Answer, Asker, Conversation, Memory, Refused};
+use crate::gremlin::{self, Answer, Asker, Conversation, Refused};
+use crate::observe::{Over, Seen};
 use crate::status::Status;
 use crate::wire::{self, Encoded, Form, GraphSon, split_frame};
 
@@ -39,11 +41,12 @@ const CLOSING: Duration = Duration::from_secs(1);
 pub async fn or_query(
     State(web): State<Arc<Web>>,
     Extension(meter): Extension<Arc<Meter>>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let Ok(upgrade) = upgrade else { return http::get(web, &headers, query.unwrap_or_default()).await };
+    let Ok(upgrade) = upgrade else { return http::get(&web, from.ip(), &headers, &query.unwrap_or_default()).await };
     let bytes_max = web.request_bytes_max;
     let is_older = wire::is_older(&headers);
     upgrade
@@ -51,11 +54,13 @@ pub async fn or_query(
         .write_buffer_size(BUFFER_BYTES)
         .max_message_size(bytes_max)
         .max_frame_size(bytes_max)
-        .on_upgrade(move |socket| async move { Client::new(&web, is_older, meter, socket).converse().await })
+        .on_upgrade(move |socket| async move { Client::new(web, from.ip(), is_older, meter, socket).converse().await })
 }
 
 /// A client that is connected by a WebSocket.
 struct Client {
+    web: Arc<Web>,
+    from: IpAddr,
     socket: WebSocket,
     meter: Arc<Meter>,
     conversation: Conversation,
@@ -64,10 +69,6 @@ struct Client {
     open: Arc<Semaphore>,
     answers: mpsc::Sender<Answer>,
     answered: mpsc::Receiver<Answer>,
-    /// What responses may take.
-    memory: Memory,
-    /// What requests of clients that are known may take.
-    memory_of_requests: Memory,
     leaving: watch::Receiver<bool>,
 }
 
@@ -89,23 +90,11 @@ enum End {
 }
 
 impl Client {
-    fn new(web: &Web, is_older: bool, meter: Arc<Meter>, socket: WebSocket) -> Self {
+    fn new(web: Arc<Web>, from: IpAddr, is_older: bool, meter: Arc<Meter>, socket: WebSocket) -> Self {
         let (answers, answered) = mpsc::channel(ANSWERS_MAX);
-        let conversation = Conversation::new(web.gremlin.clone(), web.gremlin.role_of_all());
-        let (open, memory) = (Arc::new(Semaphore::new(OPEN_MAX)), web.gremlin.memory_of_responses.clone());
-        let memory_of_requests = web.gremlin.memory(true).clone();
-        Self {
-            socket,
-            meter,
-            conversation,
-            is_older,
-            open,
-            answers,
-            answered,
-            memory,
-            memory_of_requests,
-            leaving: web.leaving.clone(),
-        }
+        let conversation = Conversation::new(web.gremlin.clone(), web.gremlin.anyone());
+        let (open, leaving) = (Arc::new(Semaphore::new(OPEN_MAX)), web.leaving.clone());
+        Self { web, from, socket, meter, conversation, is_older, open, answers, answered, leaving }
     }
 
     /// Takes requests and sends responses until the client goes. Binary requests get binary responses, and text gets text.
@@ -143,7 +132,7 @@ impl Client {
             }
             if login.is_some() && self.conversation.is_known() {
                 login = None;
-                self.meter.take_of(self.memory_of_requests.clone());
+                self.meter.take_of(self.web.gremlin.memory(true).clone());
             }
         }
     }
@@ -171,7 +160,8 @@ impl Client {
         };
         let frame = if is_text { Some((TEXT, bytes)) } else { split_frame(&bytes) };
         let form = frame.as_ref().map_or(TEXT, |(form, _)| *form);
-        let mut asker = Asker::new(form, self.answers.clone(), self.memory.clone());
+        let seen = Seen::new(&self.web.gremlin.observer, Over::WebSocket, self.from);
+        let mut asker = Asker::new(form, self.answers.clone(), self.web.gremlin.memory_of_responses.clone(), seen);
         (asker.is_text, asker.is_older, asker.open) = (is_text, self.is_older, Some(open));
         let answer = match frame {
             Some((form, bytes)) => self.conversation.take(gremlin::Message { form, bytes, share }, asker).await,

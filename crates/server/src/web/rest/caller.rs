@@ -11,38 +11,46 @@ use mangrove::Database;
 use mangrove_query::gremlin::Outline;
 use serde::de::DeserializeOwned;
 
+use super::super::Web;
 use super::super::meter::Meter;
-use super::super::{Web, http};
 use super::problem::Problem;
-use crate::gremlin::{Share, VALUE_BYTES};
-use crate::users::Role;
+use super::watch::Noted;
+use crate::gremlin::{MANY, Share, VALUE_BYTES};
+use crate::users::{Principal, Role};
 
 /// The most values of a document, within others or not.
 const VALUES_MAX: usize = 1 << 20;
 
-/// The role of whoever sends a request.
-pub struct As(pub Role);
+/// Whoever sends a request.
+pub struct As {
+    pub principal: Principal,
+    noted: Arc<Noted>,
+}
 
 impl As {
     /// Fails if the role is lower.
     pub fn must_be(&self, wanted: Role) -> Result<(), Problem> {
-        match self.0 >= wanted {
+        match self.principal.role >= wanted {
             true => Ok(()),
             false => Err(Problem::new(StatusCode::FORBIDDEN, format!("you need the role `{}`", wanted.name()))),
         }
     }
+
+    /// Notes the query of a request for the log.
+    pub fn note(&self, query: &str) {
+        self.noted.query.get_or_init(|| query.to_owned());
+    }
 }
 
 impl FromRequestParts<Arc<Web>> for As {
-    type Rejection = Response;
+    type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, web: &Arc<Web>) -> Result<Self, Response> {
-        let role = http::role(web, &parts.headers).await.ok_or_else(http::unknown_user)?;
-        if let Some(meter) = parts.extensions.get::<Arc<Meter>>() {
-            meter.take_of(web.gremlin.memory(true).clone());
-            drop(meter.whole());
-        }
-        Ok(Self(role))
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Web>) -> Result<Self, Problem> {
+        let found = (parts.extensions.get().cloned(), parts.extensions.get().cloned());
+        let (Some(principal), Some(noted)) = found else {
+            return Err(Problem::bug("a request came past the check of users: please report this"));
+        };
+        Ok(Self { principal, noted })
     }
 }
 
@@ -71,8 +79,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<Arc<Web>> for Document<T>
         }
         drop(share);
         let Some(share) = web.gremlin.memory(true).try_hold(body.len() + outline.values * VALUE_BYTES) else {
-            let message = "the server has too many large requests: try again later, or send less at once";
-            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, message).into_response());
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, MANY).into_response());
         };
         let read = web.gremlin.apart(body.len(), move |_| serde_json::from_slice(&body)).await;
         let read = read.map_err(|refused| Problem::from(refused).into_response())?;

@@ -17,7 +17,11 @@ pub async fn list(State(web): State<Arc<Web>>, caller: As) -> Json<Value> {
     let databases = web.gremlin.databases.iter();
     let databases: Vec<Value> =
         databases.map(|(name, database)| json!({"name": name, "readOnly": database.is_read_only()})).collect();
-    Json(json!({"databases": databases, "role": caller.0.name()}))
+    let mut told = json!({"databases": databases, "role": caller.principal.role.name()});
+    if let Some(name) = &caller.principal.name {
+        told["user"] = (**name).into();
+    }
+    Json(told)
 }
 
 /// Labels, properties, indexes, counts and sizes.

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use arrow_ipc::writer::StreamWriter;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
@@ -23,8 +22,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use super::super::Web;
 use super::caller::{As, Document, database};
 use super::problem::Problem;
-use super::work;
-use crate::gremlin::Room;
 use crate::users::Role;
 
 /// The most algorithms that run at a time, and the most other jobs.
@@ -130,6 +127,14 @@ impl Job {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What an algorithm gave, if it is still known.
+    pub fn values(&self) -> Option<RecordBatch> {
+        match &*self.state() {
+            JobState::Done { outcome: Ok(outcome), .. } => outcome.values.clone(),
+            _ => None,
+        }
+    }
+
     fn is_running(&self) -> bool {
         matches!(*self.state(), JobState::Running(_))
     }
@@ -192,7 +197,11 @@ impl Jobs {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn find(&self, id: u64) -> Result<Arc<Job>, Problem> {
+    pub fn running(&self) -> usize {
+        self.lock().iter().filter(|job| job.is_running()).count()
+    }
+
+    pub fn find(&self, id: u64) -> Result<Arc<Job>, Problem> {
         let found = self.lock().iter().find(|job| job.id == id).cloned();
         found.ok_or_else(|| {
             Problem::missing(format!("there is no job {id}: it may have been forgotten, or the server restarted"))
@@ -381,23 +390,6 @@ pub async fn list(State(web): State<Arc<Web>>, _: As) -> Json<Value> {
 
 pub async fn show(State(web): State<Arc<Web>>, _: As, Path(id): Path<u64>) -> Result<Json<Value>, Problem> {
     Ok(Json(web.jobs.find(id)?.shown()))
-}
-
-/// The columns `id` and `value` of an algorithm, as Arrow IPC.
-pub async fn values(State(web): State<Arc<Web>>, _: As, Path(id): Path<u64>) -> Result<Response, Problem> {
-    let job = web.jobs.find(id)?;
-    let values = match &*job.state() {
-        JobState::Done { outcome: Ok(Outcome { values: Some(values), .. }), .. } => values.clone(),
-        _ => return Err(Problem::missing(format!("job {id} has no values, or not yet, or they were forgotten"))),
-    };
-    let failed = |error: arrow_schema::ArrowError| Problem::bug(error.to_string());
-    let encode = move |_| {
-        let mut writer = StreamWriter::try_new(Vec::new(), &values.schema()).map_err(failed)?;
-        writer.write(&values).map_err(failed)?;
-        writer.into_inner().map_err(failed)
-    };
-    let bytes = work::run(&web.gremlin, Room::Reading, None, encode).await?;
-    Ok(([(header::CONTENT_TYPE, "application/vnd.apache.arrow.stream")], work::held(&web, bytes)?).into_response())
 }
 
 /// Stops a job. It ends a little later.

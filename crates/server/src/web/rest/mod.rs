@@ -6,13 +6,19 @@ mod elements;
 mod indexes;
 mod ingest;
 mod jobs;
+mod language;
 mod problem;
 mod query;
+mod tokens;
+mod values;
+mod watch;
 mod work;
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::Web;
@@ -20,10 +26,9 @@ pub use jobs::Jobs;
 
 const OPENAPI: &str = include_str!("openapi.json");
 
-/// The resources below `/api`.
-pub fn router() -> Router<Arc<Web>> {
+/// The resources below `/api`. All but three need a user, if the server has users.
+pub fn router(web: &Arc<Web>) -> Router<Arc<Web>> {
     Router::new()
-        .route("/openapi.json", get(|| async { ([("content-type", "application/json")], OPENAPI) }))
         .route("/databases", get(databases::list))
         .route("/databases/{database}", get(databases::about))
         .route("/databases/{database}/query", post(query::run))
@@ -45,6 +50,12 @@ pub fn router() -> Router<Arc<Web>> {
         .route("/databases/{database}/jobs", post(jobs::begin))
         .route("/jobs", get(jobs::list))
         .route("/jobs/{id}", get(jobs::show).delete(jobs::cancel))
-        .route("/jobs/{id}/values", get(jobs::values))
+        .route("/jobs/{id}/values", get(values::values))
+        .route("/language", get(language::language))
+        .route("/algorithms", get(language::algorithms))
         .fallback(problem::no_such_resource)
+        .layer(from_fn_with_state(web.clone(), watch::known))
+        .route("/openapi.json", get(|| async { ([("content-type", "application/json")], OPENAPI) }))
+        .route("/tokens", post(tokens::issue).layer(DefaultBodyLimit::max(tokens::LOGIN_BYTES)).delete(tokens::revoke))
+        .layer(from_fn_with_state(web.clone(), watch::watched))
 }

@@ -1,13 +1,15 @@
 //! Why a request failed, as a problem document (RFC 9457).
 
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mangrove::{QueryError, QueryErrorKind, StoreError};
 use serde_json::json;
 
 use crate::gremlin::Refused;
 use crate::status::Status;
+
+pub const MEDIA_TYPE: &str = "application/problem+json";
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -39,7 +41,11 @@ impl IntoResponse for Problem {
         let Self { status, detail } = self;
         let title = status.canonical_reason().unwrap_or("failed");
         let body = json!({"type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail});
-        (status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response()
+        let mut response = (status, [(header::CONTENT_TYPE, MEDIA_TYPE)], body.to_string()).into_response();
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
     }
 }
 

@@ -48,7 +48,8 @@ struct Ready {
 
 impl Asked {
     /// Reads the query, on a thread of its own if it is long.
-    async fn ready(self, web: &Arc<Web>, name: String) -> Result<Ready, Problem> {
+    async fn ready(self, web: &Arc<Web>, name: String, caller: &As) -> Result<Ready, Problem> {
+        caller.note(&self.gremlin);
         let (size, its) = (self.gremlin.len(), web.clone());
         web.gremlin.apart(size, move |_| self.read(&its, &name)).await?
     }
@@ -115,7 +116,7 @@ pub async fn run(
     sent: Document<Asked>,
 ) -> Result<Response, Problem> {
     let form = Form::accepted(&headers)?;
-    let ready = sent.read.ready(&web, name).await?.allowed(&caller)?;
+    let ready = sent.read.ready(&web, name, &caller).await?.allowed(&caller)?;
     let named = [(header::CONTENT_TYPE, form.name())];
     if form == Form::Json {
         let (bytes_max, timeout, room) = (web.gremlin.limits.response_bytes_max, ready.timeout, ready.room);
@@ -128,11 +129,11 @@ pub async fn run(
 
 pub async fn explain(
     State(web): State<Arc<Web>>,
-    _: As,
+    caller: As,
     Path(name): Path<String>,
     sent: Document<Asked>,
 ) -> Result<Response, Problem> {
-    let ready = sent.read.ready(&web, name).await?;
+    let ready = sent.read.ready(&web, name, &caller).await?;
     let explained = work::run(&web.gremlin, Room::Reading, ready.timeout, move |limited| {
         Ok(ready.database.explain(ready.query, &ready.parameters, &limited.options)?.to_json())
     });
@@ -145,7 +146,7 @@ pub async fn profile(
     Path(name): Path<String>,
     sent: Document<Asked>,
 ) -> Result<Response, Problem> {
-    let ready = sent.read.ready(&web, name).await?.allowed(&caller)?;
+    let ready = sent.read.ready(&web, name, &caller).await?.allowed(&caller)?;
     let profiled = work::run(&web.gremlin, ready.room, ready.timeout, move |limited| {
         Ok(ready.database.profile(ready.query, &ready.parameters, &limited.options)?.to_json())
     });

@@ -67,11 +67,7 @@ pub async fn begin(
     cancel: CancelToken,
 ) -> Result<(tokio::sync::OwnedSemaphorePermit, Limited), Problem> {
     let limits = &gremlin.limits;
-    let timeout = match (timeout, limits.timeout) {
-        (Some(asked), Some(most)) => Some(asked.min(most)),
-        (asked, most) => asked.or(most),
-    };
-    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let deadline = limits.timeout(timeout).and_then(|timeout| Instant::now().checked_add(timeout));
     let place = gremlin.rooms.enter(room, deadline, pending()).await?;
     let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     let options = QueryOptions { timeout, cancel, memory_bytes_max: limits.memory_bytes_max, ..QueryOptions::default() };
