@@ -33,7 +33,7 @@ from gremlin_python.process.graph_traversal import __  # noqa: E402
 from gremlin_python.process.traversal import P, T  # noqa: E402
 from gremlin_python.statics import bigint, long  # noqa: E402
 
-from served import FORMS, MANGROVE, air, basic, client, guarded, own, serving, users  # noqa: E402, F401
+from served import FORMS, MANGROVE, air, basic, certificate, client, guarded, own, serving, users  # noqa: E402, F401
 
 
 @contextmanager
@@ -471,26 +471,6 @@ def test_users_are_listed_and_removed(tmp_path):
     ran = subprocess.run([MANGROVE, "serve", "air.mg", "--users", file], cwd=tmp_path, capture_output=True, text=True, timeout=20)
     assert ran.returncode == 1 and "has no users" in ran.stderr
 
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """A certificate of this machine, signed by itself, and its key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    folder = tmp_path_factory.mktemp("certificate")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    built = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
-    built = built.not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=1))
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-    built = built.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost"), address]), critical=False)
-    (folder / "cert.pem").write_bytes(built.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    (folder / "key.pem").write_bytes(key.private_bytes(pem, form, serialization.NoEncryption()))
-    return folder
 
 
 def test_a_server_with_users_and_tls_listens_anywhere(tmp_path, certificate):

@@ -28,6 +28,9 @@ pub struct Serve {
     /// Port to listen on; 0 takes any that is free
     #[arg(long, default_value_t = 8182)]
     port: u16,
+    /// Port for Arrow Flight, which sends and takes record batches; 0 takes any that is free
+    #[arg(long, value_name = "PORT")]
+    flight: Option<u16>,
     /// File of the users, made by `mangrove users`. Without it, whoever reaches the server may do everything
     #[arg(long, value_name = "FILE")]
     users: Option<PathBuf>,
@@ -81,7 +84,8 @@ impl Serve {
             return Err(Failure::Request(format!("{} has no users: nobody could use the server", file.display())));
         }
         let tls = self.tls_cert.zip(self.tls_key).map(|(certificate, key)| TlsFiles { certificate, key });
-        let scheme = if tls.is_some() { "wss" } else { "ws" };
+        let is_secure = tls.is_some();
+        let scheme = if is_secure { "wss" } else { "ws" };
         let options = ServerOptions {
             address,
             users: users.unwrap_or_default(),
@@ -90,12 +94,16 @@ impl Serve {
             backups: self.backups,
             log: self.log.map(|file| if file == Path::new("-") { LogTo::StandardError } else { LogTo::File(file) }),
             slow: self.slow,
+            flight_port: self.flight,
             ..ServerOptions::default()
         };
         raise_limit_of_files();
         interrupt::listen_to_end();
         let server = Server::start(databases, options).map_err(|error| Failure::Request(error.to_string()))?;
         say(&format!("serving {} at {scheme}://{}/gremlin; Ctrl-C stops", names.join(", "), server.address()));
+        if let Some(address) = server.flight_address() {
+            say(&format!("Arrow Flight at {}://{address}", if is_secure { "grpc+tls" } else { "grpc" }));
+        }
         while !interrupt::requested() {
             std::thread::sleep(LOOK);
         }

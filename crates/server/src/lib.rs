@@ -33,7 +33,7 @@ pub use gremlin::Limits;
 pub use observe::LogTo;
 use observe::Observer;
 use users::{Gatekeeper, Users, UsersError};
-use web::{CONNECTIONS_MAX, Web};
+use web::{CONNECTIONS_MAX, Flight, Http, Web};
 pub use web::{TlsError, TlsFiles};
 
 /// What a server listens to, and what bounds it.
@@ -53,6 +53,8 @@ pub struct ServerOptions {
     pub backups: Option<PathBuf>,
     /// Where a line goes for each request.
     pub log: Option<LogTo>,
+    /// The port for Arrow Flight, if the server is to answer it. 0 takes any that is free.
+    pub flight_port: Option<u16>,
     /// Queries that take at least so long are slow. They go to the log, or else to standard error.
     pub slow: Option<Duration>,
 }
@@ -68,6 +70,7 @@ impl Default for ServerOptions {
             ingest_bytes_max: 4 << 30,
             backups: None,
             log: None,
+            flight_port: None,
             slow: None,
         }
     }
@@ -104,6 +107,7 @@ pub enum ServerError {
 /// ```
 pub struct Server {
     address: SocketAddr,
+    flight_address: Option<SocketAddr>,
     web: Arc<Web>,
     stop: Option<oneshot::Sender<()>>,
     leave: watch::Sender<bool>,
@@ -133,8 +137,16 @@ impl Server {
         let failed = |error| ServerError::Listen { address: options.address, error };
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let of_flight = |port| SocketAddr::new(options.address.ip(), port);
+        let bind_flight = |port| {
+            let failed = |error| ServerError::Listen { address: of_flight(port), error };
+            let listener = runtime.block_on(TcpListener::bind(of_flight(port))).map_err(failed)?;
+            Ok::<_, ServerError>((listener.local_addr().map_err(failed)?, listener))
+        };
+        let flight = options.flight_port.map(bind_flight).transpose()?;
         let gatekeeper = Some(options.users).filter(|users| !users.is_empty()).map(Gatekeeper::new).transpose()?;
-        let tls = options.tls.map(|files| files.acceptor()).transpose()?;
+        let acceptor = |protocol| options.tls.as_ref().map(|files| files.acceptor(&[protocol])).transpose();
+        let (tls, tls_of_flight) = (acceptor("http/1.1")?, acceptor("h2")?);
         let observer = Arc::new(Observer::new(options.log.as_ref(), options.slow.is_some()).map_err(ServerError::Log)?);
         let watched = |(name, database): (String, Database)| match options.slow {
             Some(after) => (name.clone(), observer.watch(name, database, after)),
@@ -152,12 +164,25 @@ impl Server {
             jobs: Default::default(),
             leaving,
         });
-        runtime.spawn(web::listen(listener, tls, web::router(web.clone()), web.clone(), stopped));
-        Ok(Self { address, web, stop: Some(stop), leave, runtime: Some(runtime) })
+        let http = Http { web: web.clone(), router: web::router(web.clone()) };
+        let stopped = async { drop(stopped.await) };
+        runtime.spawn(web::listen(listener, tls, web.connections.clone(), http, stopped));
+        let flight_address = flight.map(|(address, listener)| {
+            let its = web.clone();
+            let left = async move { its.left().await };
+            runtime.spawn(web::listen(listener, tls_of_flight, web.connections.clone(), Flight(web.clone()), left));
+            address
+        });
+        Ok(Self { address, flight_address, web, stop: Some(stop), leave, runtime: Some(runtime) })
     }
 
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it answers Arrow Flight, if it does.
+    pub fn flight_address(&self) -> Option<SocketAddr> {
+        self.flight_address
     }
 
     /// Takes no more requests, lets queries end for a while, and stops.

@@ -19,6 +19,8 @@ pub enum Over {
     Http,
     /// The resources below `/api`.
     Api,
+    /// Arrow Flight.
+    Flight,
 }
 
 impl Over {
@@ -27,6 +29,7 @@ impl Over {
             Self::WebSocket => "websocket",
             Self::Http => "http",
             Self::Api => "api",
+            Self::Flight => "flight",
         }
     }
 }

@@ -116,7 +116,7 @@ impl Drop for Seen {
                 "bytes": bytes,
             });
             if let Some(fields) = line.as_object_mut() {
-                if self.over != Over::Api {
+                if matches!(self.over, Over::WebSocket | Over::Http) {
                     fields.insert("results".into(), (*self.results.get_mut()).into());
                 }
                 fields.append(&mut self.facts);

@@ -1,5 +1,7 @@
 //! The transports: WebSocket and HTTP.
 
+mod connection;
+mod flight;
 mod http;
 mod listen;
 mod meter;
@@ -20,6 +22,8 @@ use axum::routing::get;
 use tokio::sync::{Semaphore, watch};
 
 use crate::gremlin::Gremlin;
+pub use connection::Http;
+pub use flight::Flight;
 pub use listen::listen;
 use rest::Jobs;
 pub use tls::{TlsError, TlsFiles};
@@ -44,6 +48,12 @@ pub struct Web {
 pub const CONNECTIONS_MAX: usize = 16_384;
 
 impl Web {
+    /// Waits until connections are to end.
+    pub async fn left(&self) {
+        // A server that is gone has left, too.
+        drop(self.leaving.clone().wait_for(|leaving| *leaving).await);
+    }
+
     fn connections_open(&self) -> usize {
         CONNECTIONS_MAX - self.connections.available_permits()
     }

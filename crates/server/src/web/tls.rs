@@ -25,17 +25,19 @@ pub struct TlsError {
 }
 
 impl TlsFiles {
-    pub fn acceptor(&self) -> Result<TlsAcceptor, TlsError> {
+    /// `protocols` are those that clients may speak within TLS (ALPN).
+    pub fn acceptor(&self, protocols: &[&str]) -> Result<TlsAcceptor, TlsError> {
         let failed = |path: &Path, why: &dyn std::fmt::Display| TlsError { path: path.to_owned(), why: why.to_string() };
         let chain = CertificateDer::pem_file_iter(&self.certificate)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(|error| failed(&self.certificate, &error))?;
         let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| failed(&self.key, &error))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
+        let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
             .map_err(|error| failed(&self.certificate, &error))?;
+        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 }

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::super::Web;
 use super::super::meter::Meter;
-use super::problem::Problem;
+use super::problem::{Problem, must_be};
 use super::watch::Noted;
 use crate::gremlin::{MANY, Share, VALUE_BYTES};
 use crate::users::{Principal, Role};
@@ -30,10 +30,7 @@ pub struct As {
 impl As {
     /// Fails if the role is lower.
     pub fn must_be(&self, wanted: Role) -> Result<(), Problem> {
-        match self.principal.role >= wanted {
-            true => Ok(()),
-            false => Err(Problem::new(StatusCode::FORBIDDEN, format!("you need the role `{}`", wanted.name()))),
-        }
+        must_be(self.principal.role, wanted)
     }
 
     /// Notes the query of a request for the log.
@@ -85,6 +82,11 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<Arc<Web>> for Document<T>
         let read = read.map_err(|refused| Problem::from(refused).into_response())?;
         Ok(Self { read: read.map_err(|error| wrong(format!("the body: {error}")))?, _share: share })
     }
+}
+
+/// A name, or that of the first database.
+pub fn name_or_first(web: &Web, name: Option<String>) -> String {
+    name.or_else(|| web.gremlin.databases.first().map(|(name, _)| name.clone())).unwrap_or_default()
 }
 
 /// The database of a name.

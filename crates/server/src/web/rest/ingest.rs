@@ -1,7 +1,7 @@
 //! Rows of vertices or edges, in bulk. All of them are stored, or none.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path as FilePath;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use mangrove::ingest::{
 use mangrove::{CancelToken, ElementKind, LoadError, LoadOptions, LoadReport};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio::task::spawn_blocking;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::super::Web;
 use super::super::meter::Meter;
 use super::caller::{As, database};
 use super::jobs::{self, Failed, Job, Outcome};
 use super::problem::Problem;
+use super::spool::Spool;
 use super::work::Guard;
 use crate::gremlin::{Gremlin, Room};
 use crate::users::Role;
@@ -74,12 +74,18 @@ enum Duplicate {
 
 /// The form of the rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub enum RowForm {
     File(Format),
     Arrow,
 }
 
-impl Form {
+/// Rows that have come, and their form.
+pub struct Rows {
+    pub form: RowForm,
+    pub spool: Spool,
+}
+
+impl RowForm {
     fn of(headers: &HeaderMap) -> Result<Self, Problem> {
         let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         Ok(match kind.split(';').next().unwrap_or_default().trim() {
@@ -104,32 +110,53 @@ pub async fn ingest(
     request: Request,
 ) -> Result<Response, Problem> {
     caller.must_be(Role::Write)?;
-    let database = database(&web, &name)?.clone();
-    let form = Form::of(request.headers())?;
+    database(&web, &name)?;
+    let form = RowForm::of(request.headers())?;
     let place = web.jobs.place(false)?;
-    let directory = received(&web, request).await?;
-    let (background, gremlin) = (what.background, web.gremlin.clone());
-    let load = move |job: &Job| {
-        // It waits in line like any other write, but its time is its own.
-        let _place = entered(&gremlin)?;
-        let options = what.options(&directory, form, gremlin.limits.memory_bytes_max)?;
-        // The rows came in no file that the client knows.
-        let file = directory.path().join(FILE).display().to_string();
-        let failed =
-            |error: LoadError| Failed { why: error.to_string().replace(&file, FILE), is_cancelled: Shown(job).cancelled() };
-        let report = database.load(&options, &mut Shown(job)).map_err(failed)?;
-        Ok(Outcome { summary: summary(&report), values: None })
-    };
-    let (job, ended) = jobs::spawn(&web, place, "load", &name, Some(CancelToken::default()), load)?;
+    let rows = Rows { form, spool: received(&web, request).await? };
+    let background = what.background;
+    let (job, ended) = store(&web, &name, what, rows, place)?;
     if background {
         return Ok(jobs::accepted(&job));
     }
+    Ok((StatusCode::OK, Json(stored(&job, ended).await?)).into_response())
+}
+
+/// Begins to store rows that have come.
+pub fn store(
+    web: &Arc<Web>,
+    name: &str,
+    what: What,
+    rows: Rows,
+    place: OwnedSemaphorePermit,
+) -> Result<(Arc<Job>, oneshot::Receiver<()>), Problem> {
+    let (database, gremlin) = (database(web, name)?.clone(), web.gremlin.clone());
+    let Rows { form, spool } = rows;
+    let load = move |job: &Job| {
+        // It waits in line like any other write, but its time is its own.
+        let _place = entered(&gremlin)?;
+        let path = spool.path();
+        let options = what.options(&path, form, gremlin.limits.memory_bytes_max)?;
+        // The rows came in no file that the client knows.
+        let file = path.display().to_string();
+        let failed = |error: LoadError| Failed {
+            why: error.to_string().replace(&file, Spool::FILE),
+            is_cancelled: Shown(job).cancelled(),
+        };
+        let report = database.load(&options, &mut Shown(job)).map_err(failed)?;
+        Ok(Outcome { summary: summary(&report), values: None })
+    };
+    jobs::spawn(web, place, "load", name, Some(CancelToken::default()), load)
+}
+
+/// Waits until a job has stored its rows. It ends if nobody waits any more.
+pub async fn stored(job: &Job, ended: oneshot::Receiver<()>) -> Result<Value, Problem> {
     let _guard = Guard(job.cancel.clone().unwrap_or_default());
     // The thread ends in any case.
     let _ = ended.await;
     let shown = job.shown();
     match shown["state"].as_str() {
-        Some("done") => Ok((StatusCode::OK, Json(shown)).into_response()),
+        Some("done") => Ok(shown),
         _ => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, shown["error"].as_str().unwrap_or_default())),
     }
 }
@@ -139,37 +166,23 @@ fn entered(gremlin: &Arc<Gremlin>) -> Result<tokio::sync::OwnedSemaphorePermit, 
     gremlin.runtime.block_on(entering).map_err(|refused| refused.message.into_owned())
 }
 
-/// The name of the file with the rows, in its directory.
-const FILE: &str = "rows";
-
 /// Writes the body to a file.
-async fn received(web: &Arc<Web>, request: Request) -> Result<TempDir, Problem> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Problem::new(StatusCode::INSUFFICIENT_STORAGE, format!("cannot keep the rows: {error}"))
-    };
+async fn received(web: &Arc<Web>, request: Request) -> Result<Spool, Problem> {
     let meter = request.extensions().get::<Arc<Meter>>().cloned();
-    let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
-    let mut file = File::create_new(directory.path().join(FILE)).map_err(|error| failed(&error))?;
-    let (mut body, mut bytes): (Body, u64) = (request.into_body(), 0);
+    let (mut body, mut spool): (Body, _) = (request.into_body(), Spool::new(web.ingest_bytes_max)?);
     while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         let frame = frame.map_err(|error| Problem::wrong(format!("the rows did not come whole: {error}")))?;
         // It may take long, as long as something comes.
         meter.iter().for_each(|meter| meter.go_on());
-        let Ok(data) = frame.into_data() else { continue };
-        bytes += data.len() as u64;
-        if bytes > web.ingest_bytes_max {
-            let message = format!("the rows take more than {} MB: send them in parts", web.ingest_bytes_max >> 20);
-            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, message));
+        if let Ok(data) = frame.into_data() {
+            spool.write(data).await?;
         }
-        let written = spawn_blocking(move || file.write_all(&data).map(|()| file)).await;
-        file = written.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
     }
-    Ok(directory)
+    Ok(spool)
 }
 
 impl What {
-    fn options(&self, directory: &TempDir, form: Form, bytes_max: usize) -> Result<LoadOptions, String> {
-        let path = directory.path().join(FILE);
+    fn options(&self, path: &FilePath, form: RowForm, bytes_max: usize) -> Result<LoadOptions, String> {
         let merge = Merging {
             on_exists: match self.on_exists {
                 Exists::Error => OnExists::Error,
@@ -188,18 +201,20 @@ impl What {
         let mut options = LoadOptions { merge, ..LoadOptions::default() };
         let [source, label, target] = self.ends();
         match form {
-            Form::Arrow => options.tables = vec![self.table(&path, [source, label, target], bytes_max)?],
-            Form::File(format) => {
+            RowForm::Arrow => options.tables = vec![self.table(path, [source, label, target], bytes_max)?],
+            RowForm::File(format) => {
                 options.format = format;
                 match (&self.vertices, label) {
                     (Some(label), None) => {
-                        options.nodes = vec![NodeFiles { label: label.as_str().into(), files: vec![path] }];
+                        options.nodes = vec![NodeFiles { label: label.as_str().into(), files: vec![path.to_owned()] }];
                         let key = self.key.iter();
                         options.keys =
                             key.map(|column| KeyColumn { label: label.as_str().into(), column: column.clone() }).collect();
                     }
-                    (None, Some(label)) => options.edges = vec![EdgeFiles { source, label, target, files: vec![path] }],
-                    (None, None) => options.files = vec![path],
+                    (None, Some(label)) => {
+                        options.edges = vec![EdgeFiles { source, label, target, files: vec![path.to_owned()] }]
+                    }
+                    (None, None) => options.files = vec![path.to_owned()],
                     (Some(_), Some(_)) => return Err(BOTH.into()),
                 }
             }

@@ -7,8 +7,10 @@ mod indexes;
 mod ingest;
 mod jobs;
 mod language;
+mod parts;
 mod problem;
 mod query;
+mod spool;
 mod tokens;
 mod values;
 mod watch;
@@ -22,7 +24,13 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::Web;
+pub use caller::{database, name_or_first};
+pub use ingest::{RowForm, Rows, What, store, stored};
 pub use jobs::Jobs;
+pub use parts::Streamed;
+pub use problem::{Problem, must_be};
+pub use query::{Asked, record_batches};
+pub use spool::Spool;
 
 const OPENAPI: &str = include_str!("openapi.json");
 

@@ -1,21 +1,25 @@
 //! Why a request failed, as a problem document (RFC 9457).
 
+use arrow_schema::ArrowError;
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mangrove::{QueryError, QueryErrorKind, StoreError};
 use serde_json::json;
+use thiserror::Error;
 
 use crate::gremlin::Refused;
 use crate::status::Status;
+use crate::users::Role;
 
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
 /// Why a request failed.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("{detail}")]
 pub struct Problem {
-    status: StatusCode,
-    detail: String,
+    pub status: StatusCode,
+    pub detail: String,
 }
 
 impl Problem {
@@ -66,6 +70,12 @@ impl From<QueryError> for Problem {
     }
 }
 
+impl From<ArrowError> for Problem {
+    fn from(error: ArrowError) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
+    }
+}
+
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
@@ -81,6 +91,14 @@ impl From<Refused> for Problem {
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, refused.message)
+    }
+}
+
+/// Fails if a role is lower than another.
+pub fn must_be(role: Role, wanted: Role) -> Result<(), Problem> {
+    match role >= wanted {
+        true => Ok(()),
+        false => Err(Problem::new(StatusCode::FORBIDDEN, format!("you need the role `{}`", wanted.name()))),
     }
 }
 

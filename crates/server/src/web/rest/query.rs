@@ -1,36 +1,33 @@
 //! Queries, with their results as JSON, as lines of JSON, or as Arrow record batches.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_ipc::writer::StreamWriter;
-use axum::body::{Body, Bytes, HttpBody};
+use arrow_schema::SchemaRef;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use hyper::body::Frame;
-use mangrove::{Batches, CancelToken, Database, Parameters, QueryOptions, json};
+use mangrove::{Batches, Database, Parameters, QueryOptions, json};
 use mangrove_query::Query;
 use serde::Deserialize;
-use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::spawn_blocking;
+use tokio::sync::oneshot;
 
 use super::super::Web;
-use super::caller::{As, Document, database};
-use super::problem::Problem;
-use super::work::{self, Guard, Limited};
-use crate::gremlin::{Gremlin, Missed, Room, in_time};
+use super::caller::{As, Document, database, name_or_first};
+use super::parts::{Parts, Streamed, streamed};
+use super::problem::{Problem, must_be};
+use super::work::{self, Limited};
+use crate::gremlin::Room;
 use crate::users::Role;
 
 /// A query, as the body of a request.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Asked {
-    gremlin: String,
+    pub gremlin: String,
     #[serde(default)]
     parameters: serde_json::Map<String, serde_json::Value>,
     /// The longest time, in milliseconds.
@@ -38,7 +35,7 @@ pub struct Asked {
 }
 
 /// A query that may run.
-struct Ready {
+pub struct Ready {
     database: Database,
     query: Query,
     parameters: Parameters,
@@ -48,8 +45,7 @@ struct Ready {
 
 impl Asked {
     /// Reads the query, on a thread of its own if it is long.
-    async fn ready(self, web: &Arc<Web>, name: String, caller: &As) -> Result<Ready, Problem> {
-        caller.note(&self.gremlin);
+    pub async fn ready(self, web: &Arc<Web>, name: String) -> Result<Ready, Problem> {
         let (size, its) = (self.gremlin.len(), web.clone());
         web.gremlin.apart(size, move |_| self.read(&its, &name)).await?
     }
@@ -65,10 +61,10 @@ impl Asked {
 }
 
 impl Ready {
-    /// The same, if whoever asks may run it.
-    fn allowed(self, caller: &As) -> Result<Self, Problem> {
+    /// The same, if a role may run it.
+    pub fn allowed(self, role: Role) -> Result<Self, Problem> {
         if self.query.writes() {
-            caller.must_be(Role::Write)?;
+            must_be(role, Role::Write)?;
         }
         Ok(self)
     }
@@ -116,14 +112,17 @@ pub async fn run(
     sent: Document<Asked>,
 ) -> Result<Response, Problem> {
     let form = Form::accepted(&headers)?;
-    let ready = sent.read.ready(&web, name, &caller).await?.allowed(&caller)?;
+    caller.note(&sent.read.gremlin);
+    let ready = sent.read.ready(&web, name).await?.allowed(caller.principal.role)?;
     let named = [(header::CONTENT_TYPE, form.name())];
     if form == Form::Json {
         let (bytes_max, timeout, room) = (web.gremlin.limits.response_bytes_max, ready.timeout, ready.room);
         let text = work::run(&web.gremlin, room, timeout, move |limited| whole(&ready, &limited.options, bytes_max)).await?;
         return Ok((named, work::held(&web, text.into_bytes())?).into_response());
     }
-    let body = streamed(&web.gremlin, ready, form).await?;
+    let fill = if form == Form::Arrow { arrow } else { lines };
+    let (room, timeout) = (ready.room, ready.timeout);
+    let body = streamed(&web.gremlin, room, timeout, move |limited, out| fill(&ready, &limited, out)).await?;
     Ok((named, Body::new(body)).into_response())
 }
 
@@ -133,7 +132,8 @@ pub async fn explain(
     Path(name): Path<String>,
     sent: Document<Asked>,
 ) -> Result<Response, Problem> {
-    let ready = sent.read.ready(&web, name, &caller).await?;
+    caller.note(&sent.read.gremlin);
+    let ready = sent.read.ready(&web, name).await?;
     let explained = work::run(&web.gremlin, Room::Reading, ready.timeout, move |limited| {
         Ok(ready.database.explain(ready.query, &ready.parameters, &limited.options)?.to_json())
     });
@@ -146,7 +146,8 @@ pub async fn profile(
     Path(name): Path<String>,
     sent: Document<Asked>,
 ) -> Result<Response, Problem> {
-    let ready = sent.read.ready(&web, name, &caller).await?.allowed(&caller)?;
+    caller.note(&sent.read.gremlin);
+    let ready = sent.read.ready(&web, name).await?.allowed(caller.principal.role)?;
     let profiled = work::run(&web.gremlin, ready.room, ready.timeout, move |limited| {
         Ok(ready.database.profile(ready.query, &ready.parameters, &limited.options)?.to_json())
     });
@@ -181,38 +182,14 @@ fn whole(ready: &Ready, options: &QueryOptions, bytes_max: usize) -> Result<Stri
     Ok(text)
 }
 
-/// Parts of a response that wait for the client to take them. Then the query waits.
-const PARTS_MAX: usize = 4;
 /// A part of so many bytes is full.
 const PART_BYTES: usize = 1 << 20;
 /// The rows of a record batch.
 const BATCH_ROWS: usize = 2048;
 
-/// Begins a query, and gives its results as they come. Errors that come later break the response off.
-async fn streamed(gremlin: &Arc<Gremlin>, ready: Ready, form: Form) -> Result<Streamed, Problem> {
-    let guard = Guard(CancelToken::default());
-    let (place, limited) = work::begin(gremlin, ready.room, ready.timeout, guard.0.clone()).await?;
-    let (parts, received) = mpsc::channel(PARTS_MAX);
-    let (begun, beginning) = oneshot::channel();
-    spawn_blocking(move || {
-        let mut out = Parts { parts, deadline: limited.deadline, begun: Some(begun) };
-        let done = match form {
-            Form::Arrow => arrow(&ready, limited, &mut out),
-            _ => lines(&ready, &limited.options, &mut out),
-        };
-        out.end(done);
-        drop(place);
-    });
-    match beginning.await {
-        Ok(Ok(())) => Ok(Streamed { received, _guard: guard }),
-        Ok(Err(problem)) => Err(problem),
-        Err(_) => Err(Problem::bug("the server failed at this query: please report this")),
-    }
-}
-
 /// A document for each result.
-fn lines(ready: &Ready, options: &QueryOptions, out: &mut Parts) -> Result<(), Problem> {
-    let mut results = ready.database.query(ready.query.clone(), &ready.parameters, options)?;
+fn lines(ready: &Ready, limited: &Limited, out: &mut Parts<Bytes>) -> Result<(), Problem> {
+    let mut results = ready.database.query(ready.query.clone(), &ready.parameters, &limited.options)?;
     while let Some(some) = results.next_described()? {
         let mut text = String::new();
         for result in &some {
@@ -228,76 +205,41 @@ fn lines(ready: &Ready, options: &QueryOptions, out: &mut Parts) -> Result<(), P
     Ok(())
 }
 
-/// The stream format of Arrow IPC.
-fn arrow(ready: &Ready, limited: Limited, out: &mut Parts) -> Result<(), Problem> {
+/// Runs a query of somebody with a role. Gives its results as record batches, with their schema.
+pub async fn record_batches(
+    web: &Arc<Web>,
+    name: Option<String>,
+    asked: Asked,
+    role: Role,
+) -> Result<(SchemaRef, Streamed<RecordBatch>), Problem> {
+    let ready = asked.ready(web, name_or_first(web, name)).await?.allowed(role)?;
+    let (known, schema) = oneshot::channel();
+    let results = streamed(&web.gremlin, ready.room, ready.timeout, move |limited, out| {
+        let batches = batches(&ready, &limited)?;
+        // If the client is gone, nobody wants to know.
+        let _ = known.send(batches.schema());
+        out.begin();
+        batches.into_iter().try_for_each(|batch| out.send(batch?))
+    });
+    let results = results.await?;
+    let schema = schema.await.map_err(|_| Problem::bug("results without a schema: please report this"))?;
+    Ok((schema, results))
+}
+
+/// Record batches of the results.
+fn batches(ready: &Ready, limited: &Limited) -> Result<Batches, Problem> {
     let stream = ready.database.stream(ready.query.clone(), &ready.parameters, &limited.options)?;
-    let batches = Batches::new(stream, BATCH_ROWS)?;
-    let failed = |error: arrow_schema::ArrowError| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string());
-    let schema = arrow_array::RecordBatchReader::schema(&batches);
-    let mut writer = StreamWriter::try_new(Vec::new(), &schema).map_err(failed)?;
+    Ok(Batches::new(stream, BATCH_ROWS)?)
+}
+
+/// The stream format of Arrow IPC.
+fn arrow(ready: &Ready, limited: &Limited, out: &mut Parts<Bytes>) -> Result<(), Problem> {
+    let batches = batches(ready, limited)?;
+    let mut writer = StreamWriter::try_new(Vec::new(), &batches.schema())?;
     for batch in batches {
-        writer.write(&batch.map_err(failed)?).map_err(failed)?;
+        writer.write(&batch?)?;
         out.send(std::mem::take(writer.get_mut()).into())?;
     }
-    writer.finish().map_err(failed)?;
+    writer.finish()?;
     out.send(std::mem::take(writer.get_mut()).into())
-}
-
-/// The way to the body of a response.
-struct Parts {
-    /// `None` says that the response is whole.
-    parts: mpsc::Sender<Option<Bytes>>,
-    deadline: Option<Instant>,
-    /// Tells that the response may begin.
-    begun: Option<oneshot::Sender<Result<(), Problem>>>,
-}
-
-impl Parts {
-    fn begin(&mut self) {
-        if let Some(begun) = self.begun.take() {
-            // If the client is gone, nobody wants to know.
-            let _ = begun.send(Ok(()));
-        }
-    }
-
-    fn send(&mut self, part: Bytes) -> Result<(), Problem> {
-        self.begin();
-        self.put(Some(part))
-    }
-
-    fn put(&self, part: Option<Bytes>) -> Result<(), Problem> {
-        let sent = async { self.parts.send(part).await.map_err(|_| Missed::Gone) };
-        Handle::current()
-            .block_on(in_time(self.deadline, self.parts.closed(), sent))
-            .map_err(|_| Problem::new(StatusCode::GATEWAY_TIMEOUT, "the client did not take the results in time"))
-    }
-
-    /// Ends the response. An error breaks it off, if it has begun.
-    fn end(mut self, done: Result<(), Problem>) {
-        match (done, self.begun.take()) {
-            (Err(problem), Some(begun)) => drop(begun.send(Err(problem))),
-            // The client sees that the response is not whole.
-            (Err(_), None) => {}
-            (Ok(()), _) => drop(self.put(None)),
-        }
-    }
-}
-
-/// A body whose parts come from a query.
-struct Streamed {
-    received: mpsc::Receiver<Option<Bytes>>,
-    _guard: Guard,
-}
-
-impl HttpBody for Streamed {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        self.received.poll_recv(cx).map(|part| match part {
-            Some(Some(part)) => Some(Ok(Frame::data(part))),
-            Some(None) => None,
-            None => Some(Err(io::Error::other("the query did not come to its end"))),
-        })
-    }
 }
