@@ -446,17 +446,19 @@ def test_a_client_has_a_bounded_number_of_sessions(air):
         receive(raw, {200: 16, 429: 1})
 
 
-def test_a_client_has_a_bounded_number_of_open_requests(own):
-    address, _ = own
-    with bare_socket(address) as raw:
-        for _ in range(257):
-            ask(raw, "g.inject(1).repeat(identity()).until(is(2))")
-        with contextlib.suppress(ConnectionResetError):
-            while raw.recv(1000):
-                pass
-    # Its queries have ended with it, and nobody waits for them.
-    with client(address) as c:
-        assert c.submit("g.V().count()", request_options={"evaluationTimeout": 5000}).all().result() == [5]
+def test_a_client_has_a_bounded_number_of_open_requests(tmp_path):
+    airports(tmp_path / "air.mg").close()
+    # So many that none is refused because of the others.
+    with serving(tmp_path / "air.mg", "--queries", "20") as (_, address):
+        with bare_socket(address) as raw:
+            for _ in range(257):
+                ask(raw, "g.inject(1).repeat(identity()).until(is(2))")
+            with contextlib.suppress(ConnectionResetError):
+                while raw.recv(1000):
+                    pass
+        # Its queries have ended with it, and nobody waits for them.
+        with client(address) as c:
+            assert c.submit("g.V().count()", request_options={"evaluationTimeout": 5000}).all().result() == [5]
 
 
 def test_users_are_listed_and_removed(tmp_path):
@@ -470,7 +472,6 @@ def test_users_are_listed_and_removed(tmp_path):
     airports(tmp_path / "air.mg").close()
     ran = subprocess.run([MANGROVE, "serve", "air.mg", "--users", file], cwd=tmp_path, capture_output=True, text=True, timeout=20)
     assert ran.returncode == 1 and "has no users" in ran.stderr
-
 
 
 def test_a_server_with_users_and_tls_listens_anywhere(tmp_path, certificate):

@@ -70,10 +70,10 @@ impl Serve {
     pub fn run(self) -> Result<(), Failure> {
         let databases = self.open()?;
         let limits = Limits::default();
+        let limits = self.queries.map_or(limits.clone(), |queries| limits.running(queries.get()));
         let limits = Limits {
             timeout: Some(self.timeout),
             memory_bytes_max: self.memory.map_or(limits.memory_bytes_max, |mb| mb.get().saturating_mul(1 << 20)),
-            running_max: self.queries.map_or(limits.running_max, NonZeroUsize::get),
             rate_max: self.rate,
             ..limits
         };

@@ -161,6 +161,33 @@ fn a_server_that_stops_lets_queries_end_and_undoes_transactions() {
     assert_eq!(left.values().unwrap(), [Value::Int64(0)]);
 }
 
+#[test]
+fn a_line_has_an_end() {
+    let served = Served::new(limits().running(1));
+    let mut holder = served.client().in_session();
+    submit(&mut holder, "g.addV()").unwrap();
+    // One waits for the transaction, sixteen for that one, and the others have no place.
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..40)
+            .map(|_| {
+                let mut client = served.client();
+                scope.spawn(move || submit(&mut client, "g.addV().id()"))
+            })
+            .collect();
+        while clients.iter().filter(|client| client.is_finished()).count() < 40 - 17 {
+            std::thread::yield_now();
+        }
+        submit(&mut holder, "g.tx().commit()").unwrap();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    let (done, refusals): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+    assert_eq!(done.len(), 17);
+    for refusal in refusals {
+        assert_eq!(refused(refusal).0, 429);
+    }
+    assert_eq!(count(&mut served.client()), Value::Int64(1 + 17));
+}
+
 /// The status of the answer to a POST over HTTP.
 fn posted(served: &Served, path: &str, body: &str) -> u16 {
     let mut stream = TcpStream::connect(served.server.address()).unwrap();

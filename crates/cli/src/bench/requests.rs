@@ -1,5 +1,6 @@
 //! `mangrove bench requests`: how fast a Gremlin server answers.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,8 @@ use serde_json::{Value as Json, json};
 use super::super::{Failure, grouped, interrupt, output, query};
 use super::BenchFormat;
 
-/// How fast a Gremlin server answers a query: clients that each wait for a response before they send the next request
+/// How fast a Gremlin server answers a query: clients that each wait for a response before they send the next request, or that send
+/// so many requests a second whether or not the server keeps up
 #[derive(Args)]
 pub struct BenchRequests {
     /// Address of the server, as in ws://127.0.0.1:8182/gremlin
@@ -33,6 +35,9 @@ pub struct BenchRequests {
     /// Measure each number of clients for so long
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = query::duration)]
     time: Duration,
+    /// Send so many requests a second, by all clients together. Times count from when a request was to be sent
+    #[arg(long, value_name = "N")]
+    rate: Option<NonZeroU32>,
     /// Id of the server's process on this machine, to show the processor time of a request
     #[arg(long, value_name = "PID")]
     process: Option<u32>,
@@ -45,8 +50,10 @@ pub struct BenchRequests {
 struct Seen {
     clients: u16,
     wall: Duration,
-    /// Of each request, sorted.
+    /// Of each request that was answered, sorted.
     took: Vec<Duration>,
+    /// The requests that the server was too busy for.
+    refused: usize,
     results: usize,
     /// Processor time of the server.
     cpu: Option<Duration>,
@@ -94,7 +101,8 @@ impl BenchRequests {
                     let requests = self.requests(client, values);
                     // Each begins at another value.
                     let first = at * requests.len() / usize::from(clients);
-                    scope.spawn(move || ask(client, &requests, first, ready, is_over))
+                    let pace = Pace::new(self.rate, at, clients);
+                    scope.spawn(move || ask(client, &requests, first, pace, ready, is_over))
                 })
                 .collect();
             ready.wait();
@@ -104,16 +112,17 @@ impl BenchRequests {
             }
             let (wall, after) = (begun.elapsed(), self.cpu());
             is_over.store(true, Ordering::Relaxed);
-            let (mut took, mut results) = (Vec::new(), 0);
+            let mut all = Asked::default();
             for thread in threads {
-                let seen = thread.join().map_err(|_| Failure::Request("a client failed".into()))?;
-                let (times, count) = seen.map_err(failed)?;
-                took.extend(times);
-                results += count;
+                let asked = thread.join().map_err(|_| Failure::Request("a client failed".into()))?.map_err(failed)?;
+                all.took.extend(asked.took);
+                all.results += asked.results;
+                all.refused += asked.refused;
             }
+            let Asked { mut took, refused, results } = all;
             took.sort_unstable();
             let cpu = before.zip(after).map(|(before, after)| after.saturating_sub(before));
-            Ok(Seen { clients, wall, took, results, cpu })
+            Ok(Seen { clients, wall, took, refused, results, cpu })
         })
     }
 
@@ -140,27 +149,74 @@ impl BenchRequests {
 /// A tick of the processor times that Linux shows.
 const TICK_MS: u64 = 10;
 
-/// Sends requests until it is told to end. Returns the time of each, and the number of all results.
+/// What a client has seen.
+#[derive(Default)]
+struct Asked {
+    took: Vec<Duration>,
+    refused: usize,
+    results: usize,
+}
+
+/// When a client sends its requests: one after the other, or at times of its own.
+struct Pace {
+    /// From the beginning to the first request.
+    first: Duration,
+    /// From each request to the next; `None` if the next one waits for the response.
+    interval: Option<Duration>,
+}
+
+impl Pace {
+    /// The pace of one of some clients, which together send so many requests a second.
+    fn new(rate: Option<NonZeroU32>, at: usize, clients: u16) -> Self {
+        let interval = rate.map(|rate| Duration::from_secs(1) / rate.get());
+        let first = interval.map_or(Duration::ZERO, |interval| interval * at as u32);
+        Self { first, interval: interval.map(|interval| interval * u32::from(clients)) }
+    }
+
+    /// Waits for the time of a request, and gives it.
+    fn wait(&self, begun: Instant, turn: u32) -> Instant {
+        let Some(interval) = self.interval else { return Instant::now() };
+        let due = begun + self.first + interval * turn;
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        due
+    }
+}
+
+/// The code of a server that has too much to do.
+const BUSY: i32 = 429;
+
+/// Sends requests until it is told to end.
 fn ask(
     client: &mut Client,
     requests: &[Vec<u8>],
     first: usize,
+    pace: Pace,
     ready: &Barrier,
     is_over: &AtomicBool,
-) -> Result<(Vec<Duration>, usize), ClientError> {
-    let (mut took, mut results) = (Vec::new(), 0);
+) -> Result<Asked, ClientError> {
+    let mut asked = Asked::default();
     let warm = client.count(&requests[first]);
     ready.wait();
-    warm?;
-    for request in requests.iter().cycle().skip(first) {
+    match warm {
+        Ok(_) | Err(ClientError::Refused { code: BUSY, .. }) => {}
+        Err(error) => return Err(error),
+    }
+    let begun = Instant::now();
+    for (request, turn) in requests.iter().cycle().skip(first).zip(0..) {
+        let due = pace.wait(begun, turn);
         if is_over.load(Ordering::Relaxed) {
             break;
         }
-        let begun = Instant::now();
-        results += client.count(request)?;
-        took.push(begun.elapsed());
+        match client.count(request) {
+            Ok(count) => {
+                asked.results += count;
+                asked.took.push(due.elapsed());
+            }
+            Err(ClientError::Refused { code: BUSY, .. }) => asked.refused += 1,
+            Err(error) => return Err(error),
+        }
     }
-    Ok((took, results))
+    Ok(asked)
 }
 
 fn failed(error: ClientError) -> Failure {
@@ -189,6 +245,7 @@ fn as_json(seen: &Seen) -> Json {
     json!({
         "clients": seen.clients,
         "requests": seen.took.len(),
+        "refused": seen.refused,
         "results": seen.results,
         "seconds": seen.wall.as_secs_f64(),
         "per_second": seen.throughput(),
@@ -200,7 +257,7 @@ fn as_json(seen: &Seen) -> Json {
 
 fn table(seen: &[Seen]) -> String {
     let mut table = mangrove::show::drawing();
-    table.set_header(["clients", "requests/s", "p50 µs", "p99 µs", "server CPU µs", "results a request"]);
+    table.set_header(["clients", "requests/s", "p50 µs", "p99 µs", "refused", "server CPU µs", "results a request"]);
     for seen in seen {
         let micros = |micros: f64| format!("{micros:.0}");
         table.add_row(
@@ -209,6 +266,7 @@ fn table(seen: &[Seen]) -> String {
                 grouped(seen.throughput() as u64),
                 micros(seen.quantile(0.5)),
                 micros(seen.quantile(0.99)),
+                grouped(seen.refused as u64),
                 seen.cpu_micros().map_or("".into(), micros),
                 format!("{:.1}", seen.results as f64 / seen.took.len().max(1) as f64),
             ]

@@ -63,7 +63,15 @@ pub struct Limits {
     pub rate_max: Option<NonZeroU32>,
 }
 
+/// How many queries wait for each that runs. A longer line would only make all of them late.
+const WAITING_TIMES: usize = 16;
+
 impl Limits {
+    /// The same, with so many queries at a time, and a line that fits.
+    pub fn running(self, running_max: usize) -> Self {
+        Self { running_max, waiting_max: running_max.saturating_mul(WAITING_TIMES), ..self }
+    }
+
     /// The time of a request that asks for some time, or for none in particular.
     pub fn timeout(&self, asked: Option<Duration>) -> Option<Duration> {
         match (asked, self.timeout) {
@@ -80,7 +88,7 @@ impl Default for Limits {
             timeout: Some(Duration::from_secs(30)),
             memory_bytes_max: QueryOptions::default().memory_bytes_max / 4,
             running_max: threads * 2,
-            waiting_max: 1000,
+            waiting_max: threads * 2 * WAITING_TIMES,
             sessions_max: 256,
             idle_transaction: Duration::from_secs(60),
             transaction: Duration::from_secs(600),
