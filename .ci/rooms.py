@@ -64,7 +64,7 @@ FLOORS = {
         "problem",
         "watch",
         "caller work",
-        "databases elements indexes jobs language parts spool tokens",
+        "databases elements encodings indexes jobs language parts spool tokens",
         "query",
         "ingest values",
     ],

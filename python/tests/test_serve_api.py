@@ -307,3 +307,16 @@ def test_the_description_names_what_is_there(air):
             status, _, _ = call(air, method.upper(), place, {} if method in ("post", "put", "patch") else None)
             # Whatever it says, another method is not allowed.
             assert (status == 405) == (method not in operations), (method, path, status)
+
+
+def test_encodings_are_set_while_it_serves(own):
+    address, path = own
+    set_to = {"label": "airport", "key": "city", "encoding": "searchable"}
+    assert call(address, "PUT", "/databases/g/encodings", set_to)[0] == 204
+    about = done(address, "GET", "/databases/g")
+    assert about["vertexLabels"]["airport"]["properties"]["city"]["encoding"].startswith("searchable")
+    assert ended(address, done(address, "POST", "/databases/g/jobs", {"do": "compact"}, code=202))["state"] == "done"
+    assert done(address, "POST", "/databases/g/query", {"gremlin": "g.V().has('city', containing('all')).values('city')"})["results"] == ["Dallas"]
+    status, detail = refused(address, "PUT", "/databases/g/encodings", set_to | {"encoding": "best"})
+    assert status == 400 and "searchable" in detail
+    assert refused(address, "PUT", "/databases/g/encodings", set_to | {"label": "none"})[0] == 422

@@ -3,6 +3,7 @@
 mod caller;
 mod databases;
 mod elements;
+mod encodings;
 mod indexes;
 mod ingest;
 mod jobs;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 
 use super::Web;
 pub use caller::{database, name_or_first};
@@ -54,6 +55,7 @@ pub fn router(web: &Arc<Web>) -> Router<Arc<Web>> {
             get(elements::edge).patch(elements::change_edge).delete(elements::drop_edge),
         )
         .route("/databases/{database}/indexes", get(indexes::list).post(indexes::create).delete(indexes::drop))
+        .route("/databases/{database}/encodings", put(encodings::set))
         .route("/databases/{database}/ingest", post(ingest::ingest))
         .route("/databases/{database}/jobs", post(jobs::begin))
         .route("/jobs", get(jobs::list))
