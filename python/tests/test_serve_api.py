@@ -309,6 +309,23 @@ def test_the_description_names_what_is_there(air):
             assert (status == 405) == (method not in operations), (method, path, status)
 
 
+def test_results_that_came_before_a_failure_are_sent(air):
+    """They come, and then the response breaks off."""
+    late = "g.inject(0).repeat(math('_ + 1')).emit().until(is(gte(9000))).map(choose(is(gte(8900)), __.fail('late'), identity()))"
+    host, port = air.split(":")
+    body = json.dumps({"gremlin": late}).encode()
+    with socket.create_connection((host, int(port)), timeout=30) as raw:
+        head = f"POST /api/databases/g/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: {LINES}\r\n"
+        raw.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        answer = b"".join(iter(lambda: raw.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 200 OK") and b"\n100.0\n" in answer and b"\n8950.0\n" not in answer
+    # The last chunk of a whole response has no bytes.
+    assert not answer.endswith(b"\r\n0\r\n\r\n")
+    # All results in one document, or the reason why there is none.
+    status, detail = refused(air, "POST", "/databases/g/query", {"gremlin": late})
+    assert status == 422 and detail.startswith("late")
+
+
 def test_encodings_are_set_while_it_serves(own):
     address, path = own
     set_to = {"label": "airport", "key": "city", "encoding": "searchable"}

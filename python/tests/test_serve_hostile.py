@@ -248,9 +248,20 @@ def test_paths_lead_nowhere(watched, path):
 
 
 def test_many_wrong_passwords_let_nobody_in_and_keep_nobody_out(watched):
-    _, address, _ = watched
+    process, address, _ = watched
+    before = resident(process)
+    wrong = base64.b64encode(b"\0eve\0secret of ada").decode()
+    message = GraphBinarySerializersV1().serialize_message(str(uuid.UUID(int=9)), RequestMessage("", "authentication", {"sasl": wrong}))
+    guessers = [websocket(address) for _ in range(50)]
+    for raw in guessers:
+        raw.sendall(frame(bytes(message)))
     for guess in ("", "secret", "secret of ada", "mangrove_" + "0" * 64):
         assert refused(address, "POST", "/tokens", {"name": "eve", "password": guess})[0] in (400, 401)
+    for raw in guessers:
+        assert b"\x00\x00\x01\x91" in raw.recv(4096), "401 was wanted"
+        raw.close()
+    # A check takes 19 MB, and at most two run at a time.
+    assert resident(process) - before < 100
     with client(address, username="eve", password="secret of eve") as c:
         assert c.submit("g.V().count()").all().result() == [5]
 

@@ -162,6 +162,7 @@ impl Server {
             ingest_bytes_max: options.ingest_bytes_max,
             backups: options.backups,
             jobs: Default::default(),
+            transactions: Default::default(),
             leaving,
         });
         let http = Http { web: web.clone(), router: web::router(web.clone()) };
@@ -203,6 +204,7 @@ impl Drop for Server {
                 let _ = self.leave.send(true);
                 let _ = timeout(LEAVING, self.web.connections.acquire_many(CONNECTIONS_MAX as u32)).await;
                 // Sessions undo what they have not committed.
+                self.web.transactions.forget_all();
                 let _ = timeout(STOPPING, self.web.gremlin.end_of_sessions()).await;
             });
             runtime.shutdown_timeout(STOPPING);

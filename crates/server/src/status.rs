@@ -59,6 +59,20 @@ impl Status {
         }
     }
 
+    /// What TinkerPop 4 names the exception of a failure.
+    pub fn exception(self) -> &'static str {
+        match self {
+            Self::Success | Self::NoContent | Self::PartialContent => "",
+            Self::Unauthorized | Self::Forbidden | Self::Authenticate => "AuthorizationException",
+            Self::TooManyRequests => "TooManyRequestsException",
+            Self::MalformedRequest | Self::InvalidArguments => "InvalidRequestException",
+            Self::Timeout => "ServerTimeoutExceededException",
+            Self::FailStep => "ServerFailStepException",
+            Self::Temporary | Self::Evaluation => "ServerEvaluationException",
+            Self::ServerError => "ServerErrorException",
+        }
+    }
+
     /// The HTTP status that says the same.
     pub fn http(self) -> u16 {
         match self {

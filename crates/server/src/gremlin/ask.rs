@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mangrove::graph::Map;
 use mangrove::{Database, Parameters, Value};
+use mangrove_query::gremlin::read_parameters;
 
 use super::Gremlin;
 use super::batches::Wanted;
@@ -91,7 +92,7 @@ fn run(
         wanted: Wanted {
             batch: Some(batch(args)?),
             bytes_max: limits.response_bytes_max,
-            as_traversers: op == "bytecode",
+            as_traversers: op == "bytecode" || args.get_str("bulkResults") == Some(&Value::Bool(true)),
             with_properties: text(args, "materializeProperties") != Some("tokens"),
         },
         is_managed: args.get_str("manageTransaction") == Some(&Value::Bool(true)),
@@ -110,6 +111,10 @@ fn read(database: &Database, text: &str) -> Result<Sent, Refused> {
 
 /// The traversal source that stands for `g`.
 fn source(args: &Map) -> Result<Option<String>, Refused> {
+    // Drivers of TinkerPop 4 name the source itself.
+    if let Some(name) = text(args, "g") {
+        return Ok(Some(name.to_owned()));
+    }
     let alias = match args.get_str("aliases") {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Map(aliases)) if aliases.is_empty() => return Ok(None),
@@ -124,9 +129,15 @@ fn source(args: &Map) -> Result<Option<String>, Refused> {
 }
 
 fn parameters(args: &Map) -> Result<Parameters, Refused> {
-    let bindings = match args.get_str("bindings") {
+    let written;
+    let bindings = match args.get_str("bindings").or_else(|| args.get_str("parameters")) {
         None | Some(Value::Null) => return Ok(Parameters::new()),
         Some(Value::Map(bindings)) => bindings,
+        // As drivers of TinkerPop 4 send them.
+        Some(Value::String(text)) => {
+            written = read_parameters(text).map_err(|error| wrong(format!("`parameters`: {}", error.message)))?;
+            &written
+        }
         Some(_) => return Err(wrong("`bindings` is a map from names to values")),
     };
     let binding = |(name, value): &(Value, Value)| match name {
@@ -138,7 +149,8 @@ fn parameters(args: &Map) -> Result<Parameters, Refused> {
 
 /// The longest time that the request allows, in milliseconds; 0 for no limit of its own.
 fn timeout(args: &Map) -> Result<Option<Duration>, Refused> {
-    let asked = args.get_str("evaluationTimeout").or_else(|| args.get_str("scriptEvaluationTimeout"));
+    const NAMES: [&str; 3] = ["evaluationTimeout", "scriptEvaluationTimeout", "timeoutMillis"];
+    let asked = NAMES.iter().find_map(|name| args.get_str(name));
     match asked.filter(|asked| !matches!(asked, Value::Null)).map(Value::as_i64) {
         None => Ok(None),
         Some(Some(millis)) => {

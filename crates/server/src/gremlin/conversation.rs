@@ -174,8 +174,8 @@ impl Conversation {
         None
     }
 
-    /// Answers a request with one response that has all results.
-    pub async fn collect(&mut self, request: Request, caller: Caller) -> Option<Answer> {
+    /// Answers a request with one response that has all results. It may belong to a session that others share.
+    pub async fn collect(&mut self, request: Request, caller: Caller, within: Option<&Session>) -> Option<Answer> {
         let (answers, mut answer) = mpsc::channel(1);
         let begun = Instant::now();
         let mut asker = Asker::new(caller.form, answers, self.gremlin.memory_of_responses.clone(), caller.seen);
@@ -186,7 +186,15 @@ impl Conversation {
             }
             Ok(Ask::Run { session: None, run }) => {
                 asker.deadline = run.deadline(begun);
-                return match self.run(Box::new(run.whole()), asker) {
+                let run = Box::new(run.whole());
+                let at_once = match within {
+                    Some(session) => {
+                        session.run(run, asker);
+                        None
+                    }
+                    None => self.run(run, asker),
+                };
+                return match at_once {
                     Some(answer) => Some(answer),
                     None => answer.recv().await,
                 };

@@ -35,6 +35,7 @@ pub use memory::{Memory, Share};
 pub use rates::Rates;
 pub use refused::{Refused, Unread};
 pub use rooms::{Room, Rooms};
+pub use session::Session;
 
 /// What bounds the work of a server.
 #[derive(Clone, Debug)]

@@ -9,16 +9,17 @@ use axum::extract::{ConnectInfo, FromRequest, Request as HttpRequest, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mangrove::Value;
+use mangrove::describe::Described;
 use mangrove::graph::Map;
 use uuid::Uuid;
 
-use super::Web;
 use super::meter::Meter;
+use super::{Web, transactions};
 use crate::gremlin::{Answer, Caller, Conversation, MANY, Refused, Share, Unread};
 use crate::observe::{Over, Seen};
 use crate::status::Status;
-use crate::users::{Login, Principal};
-use crate::wire::{self, Form, GraphSon, Request, split_frame};
+use crate::users::{Login, Principal, Role};
+use crate::wire::{self, Control, Form, GraphSon, Reply, Request, Results, Style, split_frame};
 
 const JSON: Form = Form::GraphSon(GraphSon::V3);
 
@@ -34,7 +35,7 @@ pub async fn post(
 }
 
 async fn posted(web: &Arc<Web>, meter: &Meter, from: IpAddr, request: HttpRequest) -> Result<Response, Response> {
-    let headers = request.headers();
+    let headers = &request.headers().clone();
     let (accepted, principal) = admitted(web, headers).await?;
     meter.take_of(web.gremlin.memory(true).clone());
     let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -51,8 +52,9 @@ async fn posted(web: &Arc<Web>, meter: &Meter, from: IpAddr, request: HttpReques
     let (form, body) = split_frame(&body).unwrap_or((form, body));
     let read = web.gremlin.read(form, body).await;
     let request = read.map_err(|Unread { id, refused }| response_of(accepted, id, refused))?;
+    let transaction = transactions::named(headers, &request);
     let seen = Seen::new(&web.gremlin.observer, Over::Http, from);
-    Ok(answer(web, Caller { principal, form: accepted, is_older, may_write: true, size, seen }, request).await)
+    Ok(answer(web, Caller { principal, form: accepted, is_older, may_write: true, size, seen }, request, transaction).await)
 }
 
 /// A query in the address: `?gremlin=g.V(x)&bindings.x=1`. It must not write, because a page of any site can have a browser get an
@@ -81,7 +83,7 @@ async fn got(web: &Arc<Web>, from: IpAddr, headers: &HeaderMap, query: &str) -> 
     let request = Request { id, op: "eval".into(), processor: String::new(), bytecode: None, args, values };
     let (is_older, size) = (wire::is_older(headers), query.len());
     let seen = Seen::new(&web.gremlin.observer, Over::Http, from);
-    Ok(answer(web, Caller { principal, form, is_older, may_write: false, size, seen }, request).await)
+    Ok(answer(web, Caller { principal, form, is_older, may_write: false, size, seen }, request, None).await)
 }
 
 /// The form that a client accepts, and who it is. Else, the answer that says what is missing.
@@ -117,13 +119,53 @@ fn typed_option(key: &str, value: Value) -> Value {
     if matches!(key, "batchSize" | "evaluationTimeout") { typed(value) } else { value }
 }
 
-async fn answer(web: &Web, caller: Caller, request: Request) -> Response {
+/// Answers a request, within the transaction that it names.
+async fn answer(web: &Web, caller: Caller, request: Request, transaction: Option<String>) -> Response {
     let (id, form) = (request.id, caller.form);
+    let control = match request.args.get_str("gremlin") {
+        Some(Value::String(text)) => Control::of(text),
+        _ => None,
+    };
+    let session = match (control, transaction) {
+        (Some(Control::Begin), None) => return begun(web, caller, id),
+        (Some(Control::Begin), Some(_)) => {
+            let message = "the request names a transaction, so it cannot begin another";
+            return response_of(form, Some(id), Refused::new(Status::InvalidArguments, message));
+        }
+        (control, Some(name)) => match web.transactions.find(&name, &caller.principal, control == Some(Control::End)) {
+            Ok(session) => Some(session),
+            Err(refused) => return response_of(form, Some(id), refused),
+        },
+        (_, None) => None,
+    };
     // If the client goes, this ends, and the conversation with it.
-    match Conversation::new(web.gremlin.clone(), Some(caller.principal.clone())).collect(request, caller).await {
+    let mut conversation = Conversation::new(web.gremlin.clone(), Some(caller.principal.clone()));
+    match conversation.collect(request, caller, session.as_deref()).await {
         Some(answer) => response(form, answer),
         None => response_of(form, Some(id), Refused::new(Status::ServerError, "the query ended without an answer")),
     }
+}
+
+/// Begins a transaction, and gives its id.
+fn begun(web: &Web, caller: Caller, id: Uuid) -> Response {
+    let Caller { principal, form, seen, .. } = caller;
+    let began = match principal.role >= Role::Write {
+        true => web.transactions.begin(&web.gremlin, principal),
+        false => Err(Refused::new(Status::Forbidden, "you may read, but not write, so you need no transaction")),
+    };
+    let reply = match began {
+        Err(refused) => refused.reply(Some(id)),
+        Ok(transaction) => {
+            let told = [("transactionId".into(), transaction.to_string().as_str().into())];
+            let style = Style { form, is_older: false, as_traversers: false, with_properties: true };
+            let mut results = Results::new(style);
+            results.add(&Described::Plain(Value::map(told.into_iter().collect())));
+            Reply { results: Some(results), ..Reply::new(Some(id), Status::Success) }
+        }
+    };
+    let encoded = form.write(&reply);
+    seen.answered(reply.status.code(), 1, encoded.size());
+    response(form, Answer { status: reply.status, encoded, is_text: false, share: None })
 }
 
 fn response_of(form: Form, id: Option<Uuid>, refused: Refused) -> Response {

@@ -11,6 +11,7 @@ mod page;
 mod rest;
 mod socket;
 mod tls;
+mod transactions;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub use flight::Flight;
 pub use listen::listen;
 use rest::Jobs;
 pub use tls::{TlsError, TlsFiles};
+use transactions::Transactions;
 
 /// What the handlers of requests share.
 pub struct Web {
@@ -40,6 +42,7 @@ pub struct Web {
     /// Where backups go; `None` if there may be none.
     pub backups: Option<PathBuf>,
     pub jobs: Jobs,
+    pub transactions: Transactions,
     /// True once connections are to end.
     pub leaving: watch::Receiver<bool>,
 }

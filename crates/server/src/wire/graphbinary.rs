@@ -1,10 +1,13 @@
-//! Writes GraphBinary 1: values, and responses around them.
+//! Writes GraphBinary 1 and 4: values, and responses around them.
 //!
 //! ```text
-//! response = 0x81 id status:int message attributes meta result
+//! response = 0x81 id status:int message attributes meta result                      GraphBinary 1
+//!          | 0x84 bulk:0|1 { value bulk? }* 0xfd 0x00 0x00 status:int message message     GraphBinary 4
 //! id       = 0x00 uuid | 0x01                message = 0x00 string | 0x01
 //! value    = type 0x00 body | 0xfe 0x01      attributes, meta = count { value value }*
 //! ```
+//!
+//! In GraphBinary 4, an element has a list of labels, and the last message names an exception.
 //!
 //! Clients other than Java's read neither dates without a time nor lists of floats. So a date is written as the beginning of its day in
 //! UTC, and a vector as a list.
@@ -21,9 +24,12 @@ use mangrove::graph::record::property_id;
 use mangrove::graph::{DateTime, Direction, Token};
 use uuid::Uuid;
 
-use super::{Attribute, Encoded, Reply, Results, Style};
+use super::{Attribute, Encoded, Form, Reply, Results, Style};
 
 const VERSION: u8 = 0x81;
+const VERSION_4: u8 = 0x84;
+/// A marker.
+const END_OF_RESULTS: [u8; 3] = [0xfd, 0x00, 0x00];
 const NULL: [u8; 2] = [0xfe, 0x01];
 const IS_NULL: u8 = 0x01;
 const LIST: u8 = 0x09;
@@ -31,7 +37,7 @@ const TRAVERSER: u8 = 0x21;
 
 /// Appends a response.
 pub fn write_reply(out: &mut Vec<u8>, reply: &Reply<'_>) {
-    let mut out = Writer { out, with_properties: true, is_older: false };
+    let mut out = Writer::new(out);
     out.byte(VERSION);
     match reply.id {
         Some(id) => {
@@ -62,9 +68,33 @@ pub fn write_reply(out: &mut Vec<u8>, reply: &Reply<'_>) {
     }
 }
 
+/// Appends a response in GraphBinary 4.
+pub fn write_reply_4(out: &mut Vec<u8>, reply: &Reply<'_>) {
+    let mut out = Writer::new(out);
+    let results = match &reply.results {
+        Some(Results { style, encoded: Encoded::Bytes(bytes), .. }) => Some((style.as_traversers, bytes)),
+        _ => None,
+    };
+    out.bytes(&[VERSION_4, u8::from(results.is_some_and(|(is_bulked, _)| is_bulked))]);
+    if let Some((_, bytes)) = results {
+        out.bytes(bytes);
+    }
+    out.bytes(&END_OF_RESULTS);
+    out.int(i32::from(reply.status.http()));
+    for message in [&*reply.message, reply.status.exception()] {
+        match message {
+            "" => out.byte(IS_NULL),
+            message => {
+                out.byte(0);
+                out.text(message);
+            }
+        }
+    }
+}
+
 /// Appends a request.
 pub fn write_request(out: &mut Vec<u8>, id: Uuid, op: &str, processor: &str, args: &[(&str, Value)]) {
-    let mut out = Writer { out, with_properties: true, is_older: false };
+    let mut out = Writer::new(out);
     out.byte(VERSION);
     out.bytes(id.as_bytes());
     out.text(op);
@@ -78,12 +108,16 @@ pub fn write_request(out: &mut Vec<u8>, id: Uuid, op: &str, processor: &str, arg
 
 /// Appends a result.
 pub fn write_result(out: &mut Vec<u8>, style: Style, result: &Described) {
-    let mut out = Writer { out, with_properties: style.with_properties, is_older: style.is_older };
-    if style.as_traversers {
+    let is_4 = style.form == Form::GraphBinary4;
+    let mut out = Writer { out, with_properties: style.with_properties, is_older: style.is_older, is_4 };
+    if style.as_traversers && !is_4 {
         out.kind(TRAVERSER);
         out.long(1);
     }
     out.described(result);
+    if style.as_traversers && is_4 {
+        out.value(&Value::Int64(1));
+    }
 }
 
 struct Writer<'o> {
@@ -91,9 +125,15 @@ struct Writer<'o> {
     /// Elements come with their properties.
     with_properties: bool,
     is_older: bool,
+    /// GraphBinary 4, not 1.
+    is_4: bool,
 }
 
-impl Writer<'_> {
+impl<'o> Writer<'o> {
+    fn new(out: &'o mut Vec<u8>) -> Self {
+        Self { out, with_properties: true, is_older: false, is_4: false }
+    }
+
     fn byte(&mut self, byte: u8) {
         self.out.push(byte);
     }
@@ -133,6 +173,16 @@ impl Writer<'_> {
     fn string(&mut self, text: &str) {
         self.kind(0x03);
         self.text(text);
+    }
+
+    /// The label of an element, or the key of a property of a vertex. GraphBinary 4 has a list of them.
+    fn label(&mut self, label: &str, further: &[Arc<str>]) {
+        if !self.is_4 {
+            return self.text(label);
+        }
+        self.count(1 + further.len());
+        self.string(label);
+        further.iter().for_each(|label| self.string(label));
     }
 
     fn collection<T>(&mut self, code: u8, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
@@ -187,10 +237,10 @@ impl Writer<'_> {
         }
     }
 
-    fn vertex(&mut self, VertexRecord { id, label, properties, .. }: &VertexRecord) {
+    fn vertex(&mut self, VertexRecord { id, label, further_labels, properties, .. }: &VertexRecord) {
         self.kind(0x11);
         self.value(id);
-        self.text(label);
+        self.label(label, further_labels);
         match self.with_properties {
             false => self.null(),
             true => {
@@ -207,7 +257,7 @@ impl Writer<'_> {
             for ValueRecord { ordinal, value, meta } in values {
                 self.kind(0x12);
                 self.string(&property_id(vertex, key, *ordinal));
-                self.text(key);
+                self.label(key, &[]);
                 self.value(value);
                 self.null();
                 self.properties(meta);
@@ -219,7 +269,7 @@ impl Writer<'_> {
         let VertexPropertyRecord { ordinal, vertex, key, value, meta, .. } = record;
         self.kind(0x12);
         self.string(&property_id(&vertex.id, key, *ordinal));
-        self.text(key);
+        self.label(key, &[]);
         self.value(value);
         self.null();
         if self.with_properties { self.properties(meta) } else { self.null() }
@@ -239,10 +289,10 @@ impl Writer<'_> {
     fn edge(&mut self, EdgeRecord { id, label, source, target, properties, .. }: &EdgeRecord) {
         self.kind(0x0d);
         self.value(id);
-        self.text(label);
+        self.label(label, &[]);
         for end in [target, source] {
             self.value(&end.id);
-            self.text(&end.label);
+            self.label(&end.label, &[]);
         }
         self.null();
         if self.with_properties { self.properties(properties) } else { self.null() }
@@ -252,14 +302,14 @@ impl Writer<'_> {
     fn subgraph(&mut self, vertices: &[VertexRecord], edges: &[EdgeRecord]) {
         self.kind(0x10);
         self.count(vertices.len());
-        for VertexRecord { id, label, properties, .. } in vertices {
+        for VertexRecord { id, label, further_labels, properties, .. } in vertices {
             self.value(id);
-            self.text(label);
+            self.label(label, further_labels);
             self.count(properties.iter().map(|property| property.values.len()).sum());
             for PropertyRecord { key, values, .. } in properties {
                 for ValueRecord { ordinal, value, meta } in values {
                     self.string(&property_id(id, key, *ordinal));
-                    self.text(key);
+                    self.label(key, &[]);
                     self.value(value);
                     self.null();
                     self.bare_properties(meta);
@@ -269,7 +319,7 @@ impl Writer<'_> {
         self.count(edges.len());
         for EdgeRecord { id, label, source, target, properties, .. } in edges {
             self.value(id);
-            self.text(label);
+            self.label(label, &[]);
             for end in [target, source] {
                 self.value(&end.id);
                 self.null();
@@ -351,7 +401,7 @@ impl Writer<'_> {
         }
         let offset = Offset::from_seconds(time.offset_seconds).unwrap_or(Offset::UTC);
         let Some(local) = time.timestamp().map(|timestamp| offset.to_datetime(timestamp)) else { return self.null() };
-        self.kind(0x88);
+        self.kind(if self.is_4 { 0x04 } else { 0x88 });
         self.int(i32::from(local.year()));
         self.bytes(&[local.month() as u8, local.day() as u8]);
         self.long(nanos_of_day(local.time()));

@@ -12,17 +12,20 @@ use mangrove::describe::Described;
 pub use graphbinary::write_request;
 pub use graphson::GraphSon;
 pub use reply::{Attribute, Encoded, Reply, Results, Style};
-pub use request::{RefusedRequest, Request, Sent};
+pub use request::{Control, RefusedRequest, Request, Sent};
 
 /// The form of a request, and of its responses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     GraphBinary,
+    /// The form of responses to drivers of TinkerPop 4, which send their requests as JSON.
+    GraphBinary4,
     GraphSon(GraphSon),
 }
 
 /// The forms by media type. A media type may have parameters, and `-stringd` forms are not offered.
-const MEDIA_TYPES: [(&str, Form); 8] = [
+const MEDIA_TYPES: [(&str, Form); 9] = [
+    ("application/vnd.graphbinary-v4.0", Form::GraphBinary4),
     ("application/vnd.graphbinary-v1.0", Form::GraphBinary),
     ("application/vnd.gremlin-v3.0+json", Form::GraphSon(GraphSon::V3)),
     ("application/vnd.graphson-v3.0", Form::GraphSon(GraphSon::V3)),
@@ -52,6 +55,7 @@ impl Form {
     pub fn media_type(self) -> &'static str {
         match self {
             Form::GraphBinary => "application/vnd.graphbinary-v1.0",
+            Form::GraphBinary4 => "application/vnd.graphbinary-v4.0",
             Form::GraphSon(GraphSon::V2) => "application/vnd.gremlin-v2.0+json",
             Form::GraphSon(GraphSon::V3) => "application/json",
         }
@@ -59,13 +63,12 @@ impl Form {
 
     /// Reads a request that came in this form.
     pub fn read(self, bytes: &[u8]) -> Result<Request, RefusedRequest> {
+        let wrong = |why: &str| Err(RefusedRequest { id: None, error: mangrove_query::QueryError::value(why) });
         match (self, str::from_utf8(bytes)) {
             (Form::GraphBinary, _) => Request::from_graphbinary(bytes),
+            (Form::GraphBinary4, _) => wrong("requests come in GraphBinary 1 or as JSON, not in GraphBinary 4"),
             (Form::GraphSon(_), Ok(text)) => Request::from_graphson(text),
-            (Form::GraphSon(_), Err(_)) => {
-                let error = mangrove_query::QueryError::value("a request in GraphSON is UTF-8");
-                Err(RefusedRequest { id: None, error })
-            }
+            (Form::GraphSon(_), Err(_)) => wrong("a request in GraphSON is UTF-8"),
         }
     }
 }
@@ -76,6 +79,7 @@ impl Form {
         const AROUND: usize = 256;
         let mut encoded = Encoded::new(self, AROUND + reply.results.as_ref().map_or(0, Results::bytes));
         match &mut encoded {
+            Encoded::Bytes(out) if self == Form::GraphBinary4 => graphbinary::write_reply_4(out, reply),
             Encoded::Bytes(out) => graphbinary::write_reply(out, reply),
             Encoded::Text(out) => graphson::write_reply(out, self, reply),
         }

@@ -30,7 +30,7 @@ impl Encoded {
     /// Room for something in a form.
     pub(super) fn new(form: Form, capacity: usize) -> Self {
         match form {
-            Form::GraphBinary => Self::Bytes(Vec::with_capacity(capacity)),
+            Form::GraphBinary | Form::GraphBinary4 => Self::Bytes(Vec::with_capacity(capacity)),
             Form::GraphSon(_) => Self::Text(String::with_capacity(capacity)),
         }
     }

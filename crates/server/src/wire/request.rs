@@ -31,6 +31,13 @@ pub enum Sent {
     Rollback,
 }
 
+/// What a text asks of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Control {
+    Begin,
+    End,
+}
+
 /// A request that cannot be read.
 #[derive(Debug)]
 pub struct RefusedRequest {
@@ -70,10 +77,25 @@ impl Sent {
 
     /// Reads a text that ends a transaction.
     pub fn end_of_transaction(text: &str) -> Option<Self> {
-        // Hardly any other text is parsed twice.
-        let text = Some(text).filter(|text| text.starts_with("g") && text.len() < 100 && text.contains("tx"))?;
-        ended_by(&gremlin::parse(text).ok()?)
+        ended_by(&about_transaction(text)?)
     }
+}
+
+impl Control {
+    /// Reads a text that begins or ends a transaction.
+    pub fn of(text: &str) -> Option<Self> {
+        let syntax = about_transaction(text)?;
+        match &syntax.calls[..] {
+            [tx, begin] if tx.name == "tx" && begin.name == "begin" && begin.args.is_empty() => Some(Self::Begin),
+            _ => ended_by(&syntax).map(|_| Self::End),
+        }
+    }
+}
+
+/// A text that may be about a transaction. Hardly any other text is parsed twice.
+fn about_transaction(text: &str) -> Option<TraversalSyntax> {
+    let text = Some(text).filter(|text| text.starts_with("g") && text.len() < 100 && text.contains("tx"))?;
+    gremlin::parse(text).ok()
 }
 
 fn ended_by(syntax: &TraversalSyntax) -> Option<Sent> {

@@ -7,11 +7,16 @@ from pathlib import Path
 
 from gremlin_python.driver.client import Client
 from gremlin_python.driver.driver_remote_connection import DriverRemoteConnection
-from gremlin_python.driver.protocol import GremlinServerError
 from gremlin_python.process.anonymous_traversal import traversal
 from gremlin_python.process.graph_traversal import __
 from gremlin_python.process.traversal import Order, P, T, TextP
 from gremlin_python.structure.graph import Edge, Path as Walk, Vertex, VertexProperty
+
+try:
+    from gremlin_python.driver.protocol import GremlinServerError
+except ImportError:
+    # TinkerPop 4 has no protocol but HTTP.
+    from gremlin_python.driver.connection import GremlinServerError
 
 
 def plain(value):
@@ -86,7 +91,7 @@ def status(client, query):
 
 address, queries = sys.argv[1:]
 client, connection = Client(address, "g"), DriverRemoteConnection(address, "g")
-g = traversal().with_remote(connection)
+g = traversal().with_(connection)
 answers = {
     "texts": texts(client, json.loads(Path(queries).read_text(encoding="utf-8"))),
     "traversals": traversals(g),

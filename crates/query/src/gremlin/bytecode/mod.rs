@@ -21,7 +21,7 @@ use crate::diagnostics::Span;
 
 pub use graphbinary::read_graphbinary;
 pub use graphson::{Outline, read_bytecode};
-pub use request::{BadRequest, RequestSyntax, read_binary_request, read_json_request};
+pub use request::{BadRequest, RequestSyntax, read_binary_request, read_json_request, read_parameters};
 pub use scalar::read_plain;
 
 /// What is wrong, and in which argument.

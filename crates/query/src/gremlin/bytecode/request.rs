@@ -14,7 +14,9 @@ use serde_json::Value as Json;
 use super::graphbinary::BinaryReader;
 use super::graphson::{self, JsonReader, typed};
 use super::{Problem, Read, problem};
+use crate::diagnostics::Span;
 use crate::gremlin::error::SyntaxError;
+use crate::gremlin::parse::parse;
 use crate::gremlin::syntax::{Argument, ArgumentKind, TraversalSyntax};
 
 /// The argument that holds the query.
@@ -100,6 +102,21 @@ fn arguments(json: Option<&Json>) -> Read<Vec<(&str, &Json)>> {
         }
         _ => problem("a request has `args`, which is an object"),
     }
+}
+
+/// Reads parameters as drivers of TinkerPop 4 send them: a map in Gremlin, such as `["x":1,"y":"a"]`.
+pub fn read_parameters(text: &str) -> Result<Map, SyntaxError> {
+    let syntax = parse(&format!("g.inject({text})"))?;
+    let [call] = &syntax.calls[..] else { return Err(not_a_map()) };
+    let [argument] = &call.args[..] else { return Err(not_a_map()) };
+    match plain(argument.kind.clone()).map_err(Problem::into_error)? {
+        Value::Map(map) => Ok(Map::clone(&map)),
+        _ => Err(not_a_map()),
+    }
+}
+
+fn not_a_map() -> SyntaxError {
+    SyntaxError::new("parameters are a map in Gremlin, such as [\"x\":1]", Span::default())
 }
 
 impl RequestSyntax {

@@ -1,13 +1,12 @@
 //! Rows of vertices or edges, in bulk. All of them are stored, or none.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::BufReader;
 use std::path::Path as FilePath;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use arrow_ipc::reader::StreamReader;
-use arrow_ipc::root_as_message;
 use axum::Json;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Path, Query, Request, State};
@@ -26,6 +25,7 @@ use super::super::Web;
 use super::super::meter::Meter;
 use super::caller::{As, database};
 use super::jobs::{self, Failed, Job, Outcome};
+use super::messages;
 use super::problem::Problem;
 use super::spool::Spool;
 use super::work::Guard;
@@ -242,7 +242,7 @@ impl What {
         };
         let failed = |error: &dyn std::fmt::Display| format!("the record batches: {error}");
         let file = File::open(path).map_err(|error| failed(&error))?;
-        check_lengths(&file).map_err(|error| failed(&error))?;
+        messages::check(&file).map_err(|error| failed(&error))?;
         let reader = StreamReader::try_new(BufReader::new(file), None).map_err(|error| failed(&error))?;
         let (schema, mut batches, mut bytes) = (reader.schema(), Vec::new(), 0);
         for batch in reader {
@@ -259,36 +259,6 @@ impl What {
         let (label, key) = (Some(label), self.key.clone());
         Ok(TableInput { name: "rows".into(), kind, label, source, target, key, table: Table::Arrow { schema, batches } })
     }
-}
-
-/// Fails if a message of a stream says that it is longer than what is left of the file. A reader would make room for all of it.
-fn check_lengths(mut file: &File) -> Result<(), String> {
-    let failed = |error: std::io::Error| error.to_string();
-    let mut left = file.metadata().map_err(failed)?.len();
-    let mut word = [0; 4];
-    while left >= 8 {
-        file.read_exact(&mut word).map_err(failed)?;
-        left -= 4;
-        // Since the first versions, a mark stands before each length.
-        if word == [0xff; 4] {
-            file.read_exact(&mut word).map_err(failed)?;
-            left -= 4;
-        }
-        let length = i32::from_le_bytes(word);
-        if length == 0 {
-            break;
-        }
-        let length = u64::try_from(length).ok().filter(|length| *length <= left).ok_or("a message without its end")?;
-        let mut message = vec![0; length as usize];
-        file.read_exact(&mut message).map_err(failed)?;
-        let message = root_as_message(&message).map_err(|error| error.to_string())?;
-        left -= length;
-        let body = u64::try_from(message.bodyLength()).ok().filter(|body| *body <= left);
-        let body = body.ok_or("a message that says it is longer than what came")?;
-        file.seek(SeekFrom::Current(body as i64)).map_err(failed)?;
-        left -= body;
-    }
-    file.rewind().map_err(failed)
 }
 
 const BOTH: &str = "rows are vertices or edges, not both";

@@ -8,6 +8,7 @@ mod indexes;
 mod ingest;
 mod jobs;
 mod language;
+mod messages;
 mod parts;
 mod problem;
 mod query;

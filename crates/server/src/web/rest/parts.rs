@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use axum::body::{Bytes, HttpBody};
@@ -42,7 +42,7 @@ pub async fn streamed<T: Send + 'static>(
         drop(place);
     });
     match beginning.await {
-        Ok(Ok(())) => Ok(Streamed { received, _guard: guard }),
+        Ok(Ok(())) => Ok(Streamed { received, failed: None, _guard: guard }),
         Ok(Err(problem)) => Err(problem),
         Err(_) => Err(Problem::bug("the server failed at this query: please report this")),
     }
@@ -92,6 +92,8 @@ impl<T> Parts<T> {
 /// Parts that come from a query. Without it, the query ends.
 pub struct Streamed<T> {
     received: mpsc::Receiver<Next<T>>,
+    /// Why the query failed, until the client is told.
+    failed: Option<Problem>,
     _guard: Guard,
 }
 
@@ -111,6 +113,17 @@ impl HttpBody for Streamed<Bytes> {
     type Error = Problem;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Problem>>> {
-        self.poll_part(cx).map(|part| part.map(|part| part.map(Frame::data)))
+        if let Some(problem) = self.failed.take() {
+            return Poll::Ready(Some(Err(problem)));
+        }
+        match ready!(self.poll_part(cx)) {
+            Some(Err(problem)) => {
+                // A connection that breaks takes with it what it has not sent. While it waits, it sends.
+                self.failed = Some(problem);
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            part => Poll::Ready(part.map(|part| part.map(Frame::data))),
+        }
     }
 }
