@@ -18,7 +18,9 @@ export interface Choices {
 export function todoOf(algorithm: Algorithm, choices: Choices): object {
   const given = algorithm.options.filter(({ name }) => (choices.options[name] ?? "").trim() !== "");
   const options = Object.fromEntries(given.map((option) => [option.name, valueOf(option, choices.options[option.name]!.trim())]));
-  const { vertices, edges, weight, directed, write } = choices;
+  const { vertices, edges, directed } = choices;
+  const weight = algorithm.takesWeights ? choices.weight : "";
+  const write = algorithm.givesValues ? choices.write : "";
   return {
     do: "analyze",
     algorithm: algorithm.name,

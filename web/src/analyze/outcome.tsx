@@ -1,13 +1,15 @@
 // What an algorithm found: the greatest values as a table, and all of them as colours or sizes in the graph.
 
-import { useMemo, useState } from "preact/hooks";
-import type { Id } from "../server/api";
-import { count, textOf } from "../elements/text";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { ask, type Id } from "../server/api";
+import type { Json } from "../server/exact";
+import { caption, captionKey, count, textOf } from "../elements/text";
+import type { Vertex } from "../elements/types";
 import { showVertices } from "../graph/fill";
 import { graph, vertexOf } from "../graph/model";
 import { measure, type Measure } from "../graph/style";
 import { hasRun, tab } from "../query/run";
-import { schema } from "../session";
+import { database, schema } from "../session";
 import { page } from "../tabs";
 import { Action } from "../ui/parts";
 import type { Values } from "./values";
@@ -18,6 +20,7 @@ const LOADED = 200;
 export function Outcome({ name, values, vertexLabels }: { name: string; values: Values; vertexLabels: string[] }) {
   const [isLeastFirst, setLeastFirst] = useState(false);
   const lines = useMemo(() => values.top(SHOWN, isLeastFirst), [values, isLeastFirst]);
+  const names = useNames(lines.map(([id]) => id as Id));
   return (
     <section aria-label="Values">
       <h2>
@@ -35,6 +38,7 @@ export function Outcome({ name, values, vertexLabels }: { name: string; values: 
             {values.columns.map((column) => (
               <th key={column}>{column}</th>
             ))}
+            <th>vertex</th>
           </tr>
         </thead>
         <tbody>
@@ -42,9 +46,10 @@ export function Outcome({ name, values, vertexLabels }: { name: string; values: 
             <tr key={at}>
               {line.map((cell, column) => (
                 <td key={column} class={typeof cell === "number" ? "number" : ""}>
-                  {textOf(cell)}
+                  {short(cell)}
                 </td>
               ))}
+              <td>{names.get(String(line[0]))}</td>
             </tr>
           ))}
         </tbody>
@@ -52,6 +57,21 @@ export function Outcome({ name, values, vertexLabels }: { name: string; values: 
       {values.count > SHOWN && <p class="hint">The first {SHOWN} are shown.</p>}
     </section>
   );
+}
+
+/** The captions of vertices, once the server has given them. */
+function useNames(ids: Id[]): Map<string, string> {
+  const [names, setNames] = useState(new Map<string, string>());
+  useEffect(() => {
+    const named = (vertex: Vertex): [string, string] => [String(vertex.id), caption(vertex, captionKey(vertex))];
+    ask<Vertex>(database.value ?? "", "g.V(ids)", { ids }).then((found) => setNames(new Map(found.map(named))), () => undefined);
+  }, [ids.join("\u0000")]);
+  return names;
+}
+
+/** A real number with six digits: more are hard to read. */
+function short(cell: Json): string {
+  return typeof cell === "number" && !Number.isInteger(cell) ? String(Number(cell.toPrecision(6))) : textOf(cell);
 }
 
 /** Why the values cannot be shown in the graph, or null. */

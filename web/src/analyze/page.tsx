@@ -62,7 +62,7 @@ function Form({ of }: { of: api.Algorithm }) {
   const change = (some: Partial<Choices>) => (choices.value = { ...now, ...some });
   const keys = new Set(Object.values(schema.value?.edgeLabels ?? {}).flatMap(({ properties }) => Object.keys(properties)));
   const isRunning = job.value?.state === "running";
-  const off = isRunning ? "It is running." : now.write === "" ? null : whyNotWrite.value;
+  const off = isRunning ? "It is running." : null;
   return (
     <>
       <div class="fields">
@@ -78,16 +78,20 @@ function Form({ of }: { of: api.Algorithm }) {
       <div class="fields">
         <Labels title="Vertices" of={Object.keys(schema.value?.vertexLabels ?? {})} chosen={now.vertices} set={(vertices) => change({ vertices })} />
         <Labels title="Edges" of={Object.keys(schema.value?.edgeLabels ?? {})} chosen={now.edges} set={(edges) => change({ edges })} />
-        <Field label="Weight">
-          <Select
-            value={now.weight}
-            of={[["", "each edge weighs 1"], ...[...keys].map((key): [string, string] => [key, key])]}
-            choose={(weight) => change({ weight })}
-          />
-        </Field>
-        <Field label="Write the values to" hint={whyNotWrite.value ?? "A property of the vertices. Empty: show them only."}>
-          <input disabled={whyNotWrite.value !== null} value={now.write} onInput={(event) => change({ write: event.currentTarget.value })} />
-        </Field>
+        {of.takesWeights && (
+          <Field label="Weight">
+            <Select
+              value={now.weight}
+              of={[["", "each edge weighs 1"], ...[...keys].map((key): [string, string] => [key, key])]}
+              choose={(weight) => change({ weight })}
+            />
+          </Field>
+        )}
+        {of.givesValues && (
+          <Field label="Write the values to" hint={whyNotWrite.value ?? "A property of the vertices. Empty: show them only."}>
+            <input disabled={whyNotWrite.value !== null} value={now.write} onInput={(event) => change({ write: event.currentTarget.value })} />
+          </Field>
+        )}
         <label class="check">
           <input type="checkbox" checked={now.directed} onChange={(event) => change({ directed: event.currentTarget.checked })} />
           Edges have a direction

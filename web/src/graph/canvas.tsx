@@ -6,6 +6,7 @@ import Sigma from "sigma";
 import { extremityArrow, layerFill, layerPlain, pathCurved, pathLine, pathLoop, sdfCircle } from "sigma/rendering";
 import { color, isDark } from "../theme";
 import { expand } from "./fill";
+import { isLayingOut } from "./layout";
 import { edgeOf, graph, pin, selected, version } from "./model";
 import { isHidden, look, measure, styles } from "./style";
 
@@ -13,9 +14,11 @@ import { isHidden, look, measure, styles } from "./style";
 export const camera = signal<Sigma | null>(null);
 
 const FONT = "system-ui, sans-serif";
-/** In larger graphs, edges have no names, and are straight. */
-const EDGE_NAMES_MAX = 150;
-const CURVES_MAX = 600;
+/** In larger graphs, edges have no names. */
+const NAMES_MAX = 150;
+/** In larger graphs, edges are straight lines that one cannot click, and only show while nothing moves. So moving stays smooth. */
+const EDGES_MAX = 600;
+const isLarge = (): boolean => graph.size > EDGES_MAX;
 
 const primitives = {
   nodes: { shapes: [sdfCircle()], layers: [layerFill()] },
@@ -33,8 +36,8 @@ export function Canvas() {
     const sigma = draw(host.current!);
     camera.value = sigma;
     const stop = effect(() => {
-      [styles.value, measure.value, isDark.value, selected.value, version.value];
-      sigma.setSetting("renderEdgeLabels", graph.size <= EDGE_NAMES_MAX);
+      [styles.value, measure.value, isDark.value, selected.value, version.value, isLayingOut.value];
+      sigma.setSettings({ renderEdgeLabels: graph.size <= NAMES_MAX, hideEdgesOnMove: isLarge(), enableEdgeEvents: !isLarge() });
       sigma.refresh({ schedule: true });
     });
     return () => {
@@ -54,12 +57,12 @@ function draw(host: HTMLElement): Sigma {
       allowInvalidContainer: true,
       itemSizesReference: "screen",
       labelRenderedSizeThreshold: 0,
+      labelGridCellSize: 70,
       minEdgeThickness: 0.6,
       enableCameraRotation: false,
       minCameraRatio: 0.02,
       maxCameraRatio: 20,
       doubleClickZoomingRatio: 1,
-      enableEdgeEvents: true,
     },
     nodeReducer: (key, data) => ({ ...data, ...vertexDisplay(key) }),
     edgeReducer: (key, data) => ({ ...data, ...edgeDisplay(key) }),
@@ -107,8 +110,8 @@ function edgeDisplay(key: string) {
     labelColor: color("muted"),
     labelFont: FONT,
     labelSize: 11,
-    size: isSelected ? 3 : graph.size > CURVES_MAX ? 0.7 : 1.4,
-    parallelPath: graph.size > CURVES_MAX ? "straight" : "curved",
-    visibility: isHidden(edge.label) ? ("hidden" as const) : ("visible" as const),
+    size: isSelected ? 3 : isLarge() ? 0.7 : 1.4,
+    parallelPath: isLarge() ? "straight" : "curved",
+    visibility: isHidden(edge.label) || (isLarge() && isLayingOut.value) ? ("hidden" as const) : ("visible" as const),
   };
 }

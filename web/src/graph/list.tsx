@@ -32,6 +32,7 @@ export function List() {
 }
 
 function Line({ of }: { of: string }) {
+  version.value;
   const { label, id } = vertexOf(of);
   return (
     <tr aria-selected={selected.value?.key === of}>

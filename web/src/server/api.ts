@@ -59,6 +59,9 @@ export interface AlgorithmOption {
 export interface Algorithm {
   name: string;
   description: string;
+  takesWeights: boolean;
+  /** Whether it gives a value for each vertex, which can be written. */
+  givesValues: boolean;
   options: AlgorithmOption[];
 }
 

@@ -44,7 +44,7 @@ export async function reach(path: string, options: RequestInit): Promise<Respons
     return await fetch(`/api${path}`, options);
   } catch (error) {
     if (isAbort(error)) throw error;
-    throw new Problem(0, "The server does not answer. Is it running?");
+    throw new Problem(0, "The server gave no answer. It is not running, or it broke the answer off.");
   }
 }
 
