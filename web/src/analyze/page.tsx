@@ -54,8 +54,18 @@ export function AnalyzePage() {
 function pick(chosen: string): void {
   name.value = chosen;
   choices.value = { ...choices.value, options: {} };
+  forget();
+}
+
+function forget(): void {
   [job.value, values.value, why.value] = [null, null, null];
 }
+
+// Labels and values belong to one database.
+database.subscribe(() => {
+  choices.value = nothing;
+  forget();
+});
 
 function Form({ of }: { of: api.Algorithm }) {
   const now = choices.value;
@@ -105,7 +115,7 @@ function Form({ of }: { of: api.Algorithm }) {
 }
 
 async function run(algorithm: api.Algorithm): Promise<void> {
-  [job.value, values.value, why.value] = [null, null, null];
+  forget();
   try {
     const begun = await api.beginJob(database.value!, todoOf(algorithm, choices.value));
     const ended = await follow(begun, (now) => (job.value = now));

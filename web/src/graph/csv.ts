@@ -1,8 +1,7 @@
 // The vertices and the edges in view as CSV, with the columns that `mangrove load` reads.
 
-import Papa from "papaparse";
 import type { Json, JsonObject } from "../server/exact";
-import { textOf } from "../elements/text";
+import { write } from "../results/csv";
 import { edgeOf, graph, vertexOf } from "./model";
 
 export function verticesCsv(): string {
@@ -17,10 +16,5 @@ export function edgesCsv(): string {
 
 function table<T extends { properties: JsonObject }>(fixed: string[], elements: T[], own: (element: T) => Json[]): string {
   const keys = [...new Set(elements.flatMap(({ properties }) => Object.keys(properties)))];
-  const row = (element: T) => [...own(element), ...keys.map((key) => element.properties[key])].map(cell);
-  return Papa.unparse([[...fixed, ...keys], ...elements.map(row)], { newline: "\n" }) + "\n";
-}
-
-function cell(value: Json | undefined): string {
-  return value === null ? "" : textOf(value);
+  return write([...fixed, ...keys], elements.map((element) => [...own(element), ...keys.map((key) => element.properties[key])]));
 }

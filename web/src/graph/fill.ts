@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import * as api from "../server/api";
 import type { Json } from "../server/exact";
+import { wordsOf } from "../server/client";
 import { find } from "../elements/find";
 import { keyOf, type Edge, type Vertex } from "../elements/types";
 import { counted } from "../elements/text";
@@ -20,13 +21,29 @@ export const isKept = signal(false);
 
 export type Direction = "both" | "out" | "in";
 
+/** Goes up with each new content of the view: what was asked for an older one is then left out. */
+let turn = 0;
+
+/** Says in the view why something could not be brought. */
+async function told(work: Promise<void>): Promise<void> {
+  await work.catch((error: unknown) => (remark.value = wordsOf(error)));
+}
+
+export const showResults = (results: Json[]) => told(bringResults(results));
+export const showVertices = (ids: api.Id[]) => told(bringVertices(ids));
+export const expand = (key: string, direction: Direction = "both", label: string | null = null) =>
+  told(bringNeighbours(key, direction, label));
+
 /** Puts the elements of results into the view, with the ends of their edges, or with the edges between them. */
-export async function showResults(results: Json[]): Promise<void> {
+async function bringResults(results: Json[]): Promise<void> {
+  const own = ++turn;
   if (!isKept.value) clear();
   const found = find(results);
   const [vertices, edges] = [[...found.vertices.values()], [...found.edges.values()]];
   if (vertices.length + edges.length === 0) return;
-  add([...vertices, ...(await missingEnds(edges, found.vertices))], edges);
+  const ends = await missingEnds(edges, found.vertices);
+  if (own !== turn) return;
+  add([...vertices, ...ends], edges);
   if (edges.length === 0) await addEdgesBetween(graph.nodes());
   startLayout();
 }
@@ -42,8 +59,7 @@ export async function showVertex(vertex: Vertex): Promise<string> {
   return key;
 }
 
-/** Vertices by their ids. */
-export async function showVertices(ids: api.Id[]): Promise<void> {
+async function bringVertices(ids: api.Id[]): Promise<void> {
   const vertices = await ask<Vertex>("g.V(ids)", { ids });
   add(vertices, []);
   await addEdgesBetween(graph.nodes());
@@ -68,7 +84,7 @@ async function missingEnds(edges: Edge[], known: Map<string, Vertex>): Promise<V
 }
 
 /** Adds the edges that lead from these vertices to others in view, and the other way. */
-export async function addEdgesBetween(keys: string[]): Promise<void> {
+async function addEdgesBetween(keys: string[]): Promise<void> {
   const ids = idsOf(keys);
   if (ids.length === 0) return;
   const parameters = { ids, inside: idsOf(graph.nodes()), most: EDGES_MAX };
@@ -84,7 +100,7 @@ function idsOf(keys: string[]): api.Id[] {
 }
 
 /** Brings neighbours of a vertex that are not in view yet, at most fifty at a time, and says how many are left. */
-export async function expand(key: string, direction: Direction = "both", label: string | null = null): Promise<void> {
+async function bringNeighbours(key: string, direction: Direction, label: string | null): Promise<void> {
   const { id: center, label: own } = vertexOf(key);
   const step = `${direction}(${label === null ? "" : "along"})`;
   const from = `g.V(center).hasLabel(own).${step}.dedup()`;
@@ -107,3 +123,6 @@ export async function expand(key: string, direction: Direction = "both", label: 
         (left > 0 ? ` ${counted(left, "neighbour")} more: expand again for the next ${NEIGHBOURS_MAX}.` : "");
   if (added > 0) startLayout();
 }
+
+// The view shows one database.
+database.subscribe(clear);

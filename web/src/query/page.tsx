@@ -8,7 +8,9 @@ import { focus } from "../graph/focus";
 import { GraphView } from "../graph/view";
 import { JsonView } from "../results/json";
 import { ExplainView, ProfileView } from "../results/plan";
+import { csvOf } from "../results/csv";
 import { Table } from "../results/table";
+import { download } from "../ui/download";
 import { Action, Tabs } from "../ui/parts";
 import { Editor } from "./editor";
 import { HistoryPanel } from "./past";
@@ -100,7 +102,13 @@ function Results() {
   if (profile.value) tabs.push(["profile", "Profile"]);
   return (
     <>
-      <Tabs label="Results" of={tabs} chosen={tab.value} choose={(chosen) => (tab.value = chosen)} />
+      <div class="results-head">
+        <Tabs label="Results" of={tabs} chosen={tab.value} choose={(chosen) => (tab.value = chosen)} />
+        <span class="spring" />
+        {tab.value === "table" && rows.value.length > 0 && (
+          <Action onClick={() => download("results.csv", csvOf(rows.value), "text/csv")}>Save as CSV</Action>
+        )}
+      </div>
       <div class="results" role="tabpanel" aria-label={tab.value}>
         <Body />
       </div>

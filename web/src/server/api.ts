@@ -41,6 +41,8 @@ export interface Schema {
   segmentBytes: number;
   segments: number;
   freeBytes: number;
+  /** The parts of the compressed segments. */
+  segment: { of: string; label: string | null; part: string; bytes: number; form: string }[];
 }
 
 export interface Language {
