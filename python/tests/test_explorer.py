@@ -361,7 +361,7 @@ def test_an_algorithm_runs_and_colours_the_graph(page):
     expect(values.get_by_role("row")).to_have_count(6)
     page.get_by_role("button", name="Show as colour").click()
     legend = page.get_by_role("region", name="Legend")
-    expect(legend.get_by_role("heading", name="pagerank as color")).to_be_visible()
+    expect(legend.get_by_role("heading", name="pagerank as colour")).to_be_visible()
     colours = set(re.findall(r'<circle[^>]*fill="(#\w+)"', saved(page, "SVG").path().read_text()))
     assert len(colours) > 1
     legend.get_by_role("button", name="Show labels again").click()

@@ -62,7 +62,11 @@ function Head() {
         </span>
       )}
       {isKnown.value && <button onClick={() => void logOut()}>Log out</button>}
-      <button aria-label={isDark.value ? "Light colours" : "Dark colours"} title={isDark.value ? "Light colours" : "Dark colours"} onClick={toggleTheme}>
+      <button
+        aria-label={isDark.value ? "Light colours" : "Dark colours"}
+        title={isDark.value ? "Light colours" : "Dark colours"}
+        onClick={toggleTheme}
+      >
         {isDark.value ? "Light" : "Dark"}
       </button>
       <button aria-label="Keys and help" title="Keys and help (?)" onClick={() => (isHelp.value = true)}>

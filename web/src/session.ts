@@ -61,9 +61,10 @@ export async function readSchema(): Promise<void> {
   if (database.value === name && read !== null) schema.value = read;
 }
 
+/** The page then begins anew, without what it showed. */
 export async function logOut(): Promise<void> {
   await api.logOut();
-  loginWanted.value = true;
+  location.reload();
 }
 
 effect(() => {

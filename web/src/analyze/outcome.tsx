@@ -26,8 +26,8 @@ export function Outcome({ name, values, vertexLabels }: { name: string; values: 
       <h2>
         Values <span class="muted">{count(values.count)}</span>
       </h2>
-      <InGraph name={name} values={values} why={whyNotInGraph(values, vertexLabels)} isLeastFirst={isLeastFirst} />
       <div class="toolbar">
+        <InGraph name={name} values={values} why={whyNotInGraph(values, vertexLabels)} isLeastFirst={isLeastFirst} />
         {values.isNumbers && (
           <Action onClick={() => setLeastFirst(!isLeastFirst)}>{isLeastFirst ? "Greatest first" : "Least first"}</Action>
         )}
@@ -64,7 +64,10 @@ function useNames(ids: Id[]): Map<string, string> {
   const [names, setNames] = useState(new Map<string, string>());
   useEffect(() => {
     const named = (vertex: Vertex): [string, string] => [String(vertex.id), caption(vertex, captionKey(vertex))];
-    ask<Vertex>(database.value ?? "", "g.V(ids)", { ids }).then((found) => setNames(new Map(found.map(named))), () => undefined);
+    ask<Vertex>(database.value ?? "", "g.V(ids)", { ids }).then(
+      (found) => setNames(new Map(found.map(named))),
+      () => undefined,
+    );
   }, [ids.join("\u0000")]);
   return names;
 }

@@ -24,7 +24,11 @@ const why = signal<string | null>(null);
 
 export function AnalyzePage() {
   useEffect(() => {
-    if (known.value.length === 0) api.algorithms().then((read) => (known.value = read), (error: unknown) => (why.value = wordsOf(error)));
+    if (known.value.length === 0)
+      api.algorithms().then(
+        (read) => (known.value = read),
+        (error: unknown) => (why.value = wordsOf(error)),
+      );
   }, []);
   const algorithm = known.value.find((one) => one.name === name.value);
   return (
@@ -86,8 +90,18 @@ function Form({ of }: { of: api.Algorithm }) {
         ))}
       </div>
       <div class="fields">
-        <Labels title="Vertices" of={Object.keys(schema.value?.vertexLabels ?? {})} chosen={now.vertices} set={(vertices) => change({ vertices })} />
-        <Labels title="Edges" of={Object.keys(schema.value?.edgeLabels ?? {})} chosen={now.edges} set={(edges) => change({ edges })} />
+        <Labels
+          title="Vertices"
+          of={Object.keys(schema.value?.vertexLabels ?? {})}
+          chosen={now.vertices}
+          set={(vertices) => change({ vertices })}
+        />
+        <Labels
+          title="Edges"
+          of={Object.keys(schema.value?.edgeLabels ?? {})}
+          chosen={now.edges}
+          set={(edges) => change({ edges })}
+        />
         {of.takesWeights && (
           <Field label="Weight">
             <Select
@@ -99,11 +113,19 @@ function Form({ of }: { of: api.Algorithm }) {
         )}
         {of.givesValues && (
           <Field label="Write the values to" hint={whyNotWrite.value ?? "A property of the vertices. Empty: show them only."}>
-            <input disabled={whyNotWrite.value !== null} value={now.write} onInput={(event) => change({ write: event.currentTarget.value })} />
+            <input
+              disabled={whyNotWrite.value !== null}
+              value={now.write}
+              onInput={(event) => change({ write: event.currentTarget.value })}
+            />
           </Field>
         )}
         <label class="check">
-          <input type="checkbox" checked={now.directed} onChange={(event) => change({ directed: event.currentTarget.checked })} />
+          <input
+            type="checkbox"
+            checked={now.directed}
+            onChange={(event) => change({ directed: event.currentTarget.checked })}
+          />
           Edges have a direction
         </label>
       </div>

@@ -15,7 +15,10 @@ export class Values {
   static read(bytes: Uint8Array): Values {
     const table = tableFromIPC(bytes, { useBigInt: true });
     const columns = table.names.map(String);
-    return new Values(columns, columns.map((name) => Array.from(table.getChild(name) as Iterable<unknown>)));
+    return new Values(
+      columns,
+      columns.map((name) => Array.from(table.getChild(name) as Iterable<unknown>)),
+    );
   }
 
   get count(): number {
@@ -47,7 +50,9 @@ export class Values {
   }
 
   top(most: number, isLeastFirst: boolean): Line[] {
-    return this.order(isLeastFirst).slice(0, most).map((at) => this.cells.map((column) => plain(column[at])));
+    return this.order(isLeastFirst)
+      .slice(0, most)
+      .map((at) => this.cells.map((column) => plain(column[at])));
   }
 
   /** The values of some vertices, by the text of their ids. Values that are no numbers are numbered. */

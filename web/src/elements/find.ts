@@ -3,7 +3,7 @@
 import { isObject, type Json } from "../server/exact";
 import { isEdge, isVertex, keyOf, type Edge, type Vertex } from "./types";
 
-export interface Found {
+interface Found {
   vertices: Map<string, Vertex>;
   edges: Map<string, Edge>;
 }
@@ -31,7 +31,9 @@ export function isGraph(results: Json[]): boolean {
   const some = results.slice(0, 20);
   const graphs = some.filter(
     (result) =>
-      isVertex(result) || isEdge(result) || (isObject(result) && ["path", "tree", "graph"].includes(String(result.type)) && holdsVertex(result)),
+      isVertex(result) ||
+      isEdge(result) ||
+      (isObject(result) && ["path", "tree", "graph"].includes(String(result.type)) && holdsVertex(result)),
   );
   return some.length > 0 && graphs.length * 2 > some.length;
 }

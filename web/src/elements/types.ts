@@ -22,14 +22,14 @@ export interface Edge {
   properties: JsonObject;
 }
 
-export type Element = Vertex | Edge;
+type Element = Vertex | Edge;
 
 export function isVertex(value: unknown): value is Vertex {
-  return hasType(value, "vertex") && "properties" in value;
+  return hasType(value, "vertex") && "label" in value && isObject(value.properties);
 }
 
 export function isEdge(value: unknown): value is Edge {
-  return hasType(value, "edge") && "outV" in value && "properties" in value;
+  return hasType(value, "edge") && "outV" in value && isObject(value.properties);
 }
 
 export function isElement(value: unknown): value is Element {

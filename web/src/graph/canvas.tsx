@@ -8,15 +8,15 @@ import { color, isDark } from "../theme";
 import { expand } from "./fill";
 import { isLayingOut } from "./layout";
 import { edgeOf, graph, pin, selected, version } from "./model";
-import { isHidden, look, measure, styles } from "./style";
+import { edgeStyle, isHidden, look, measure, styles } from "./style";
 
 /** The picture, while it is shown. */
 export const camera = signal<Sigma | null>(null);
 
 const FONT = "system-ui, sans-serif";
-/** In larger graphs, edges have no names. */
-const NAMES_MAX = 150;
-/** In larger graphs, edges are straight lines that one cannot click, and only show while nothing moves. So moving stays smooth. */
+/** In larger graphs, only the edges of the selected vertex have names, if they are no more than this. */
+const NAMES_MAX = 30;
+/** In larger graphs, edges are straight, cannot be clicked, and only show while nothing moves. So moving stays smooth. */
 const EDGES_MAX = 600;
 const isLarge = (): boolean => graph.size > EDGES_MAX;
 
@@ -37,7 +37,7 @@ export function Canvas() {
     camera.value = sigma;
     const stop = effect(() => {
       [styles.value, measure.value, isDark.value, selected.value, version.value, isLayingOut.value];
-      sigma.setSettings({ renderEdgeLabels: graph.size <= NAMES_MAX, hideEdgesOnMove: isLarge(), enableEdgeEvents: !isLarge() });
+      sigma.setSettings({ renderEdgeLabels: !isLarge(), hideEdgesOnMove: isLarge(), enableEdgeEvents: !isLarge() });
       sigma.refresh({ schedule: true });
     });
     return () => {
@@ -104,14 +104,18 @@ function vertexDisplay(key: string) {
 function edgeDisplay(key: string) {
   const edge = edgeOf(key);
   const isSelected = selected.value?.key === key;
+  const isNear = isSelected || graph.extremities(key).includes(selected.value?.key ?? "");
+  const isNamed = graph.size <= NAMES_MAX || isSelected || (isNear && graph.degree(selected.value!.key) <= NAMES_MAX);
   return {
     label: edge.label,
-    color: color(isSelected ? "accent-text" : "edge"),
+    color: color(isNear ? "accent-text" : "edge"),
+    labelVisibility: isNamed ? ("visible" as const) : ("hidden" as const),
     labelColor: color("muted"),
     labelFont: FONT,
     labelSize: 11,
     size: isSelected ? 3 : isLarge() ? 0.7 : 1.4,
     parallelPath: isLarge() ? "straight" : "curved",
-    visibility: isHidden(edge.label) || (isLarge() && isLayingOut.value) ? ("hidden" as const) : ("visible" as const),
+    visibility:
+      isHidden(edgeStyle(edge.label)) || (isLarge() && isLayingOut.value) ? ("hidden" as const) : ("visible" as const),
   };
 }

@@ -16,5 +16,8 @@ export function edgesCsv(): string {
 
 function table<T extends { properties: JsonObject }>(fixed: string[], elements: T[], own: (element: T) => Json[]): string {
   const keys = [...new Set(elements.flatMap(({ properties }) => Object.keys(properties)))];
-  return write([...fixed, ...keys], elements.map((element) => [...own(element), ...keys.map((key) => element.properties[key])]));
+  return write(
+    [...fixed, ...keys],
+    elements.map((element) => [...own(element), ...keys.map((key) => element.properties[key])]),
+  );
 }

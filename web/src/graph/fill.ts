@@ -14,7 +14,7 @@ import { startLayout } from "./layout";
 /** The most edges that are looked up by themselves. */
 const EDGES_MAX = 5000;
 /** The most neighbours that come at a time. */
-export const NEIGHBOURS_MAX = 50;
+const NEIGHBOURS_MAX = 50;
 
 /** Whether results are added to what is in view, and do not replace it. */
 export const isKept = signal(false);

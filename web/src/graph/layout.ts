@@ -9,8 +9,9 @@ import { graph, version } from "./model";
 
 export const isLayingOut = signal(false);
 
-/** The time of a frame that the layout takes. */
-const SLICE_MS = 8;
+/** The least and the most time that the layout takes of a frame. Where drawing is slow, it takes half of the time. */
+const SLICE_MS_MIN = 8;
+const SLICE_MS_MAX = 100;
 /** It ends by itself after so many rounds. */
 const ROUNDS_MAX = 600;
 
@@ -25,9 +26,12 @@ export function startLayout(): void {
   let seen = version.peek();
   let matrices = helpers.graphToByteArrays(graph, () => 1);
   let rounds = 0;
+  let last = performance.now();
   const step = () => {
     if (seen !== version.peek()) [seen, matrices] = [version.peek(), helpers.graphToByteArrays(graph, () => 1)];
-    const end = performance.now() + SLICE_MS;
+    const now = performance.now();
+    const end = now + Math.min(SLICE_MS_MAX, Math.max(SLICE_MS_MIN, (now - last) / 2));
+    last = now;
     do iterate(settings, matrices.nodes, matrices.edges);
     while (++rounds < ROUNDS_MAX && performance.now() < end);
     helpers.assignLayoutChanges(graph, matrices.nodes, null);

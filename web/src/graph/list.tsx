@@ -26,7 +26,9 @@ export function List() {
           ))}
         </tbody>
       </table>
-      {keys.length > SHOWN_MAX && <p class="hint">{counted(keys.length - SHOWN_MAX, "vertex", "vertices")} more are not listed.</p>}
+      {keys.length > SHOWN_MAX && (
+        <p class="hint">{counted(keys.length - SHOWN_MAX, "vertex", "vertices")} more are not listed.</p>
+      )}
     </div>
   );
 }

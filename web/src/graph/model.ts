@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 import { MultiDirectedGraph } from "graphology";
 import { keyOf, type Edge, type Vertex } from "../elements/types";
 
-export interface VertexAttributes {
+interface VertexAttributes {
   x: number;
   y: number;
   vertex: Vertex;
@@ -12,11 +12,11 @@ export interface VertexAttributes {
   fixed: boolean;
 }
 
-export interface EdgeAttributes {
+interface EdgeAttributes {
   edge: Edge;
 }
 
-export type Selected = { kind: "vertex" | "edge"; key: string };
+type Selected = { kind: "vertex" | "edge"; key: string };
 
 export const graph = new MultiDirectedGraph<VertexAttributes, EdgeAttributes>();
 
@@ -50,7 +50,7 @@ export function add(vertices: Iterable<Vertex>, edges: Iterable<Edge>, near?: st
   return graph.order - before;
 }
 
-export function endsOf(edge: Edge): [string, string] {
+function endsOf(edge: Edge): [string, string] {
   return [keyOf(edge.outVLabel, edge.outV), keyOf(edge.inVLabel, edge.inV)];
 }
 

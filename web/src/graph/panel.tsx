@@ -37,7 +37,6 @@ function VertexPanel({ of }: { of: string }) {
   return (
     <>
       <h3>{captionOf(of)}</h3>
-      <Properties of={{ label: [own, ...(furtherLabels ?? [])].join(", "), id: id as never }} properties={properties} />
       <div class="fields">
         <Field label="Edges">
           <Select value={label} of={[[ANY, "of all labels"], ...names]} choose={setLabel} />
@@ -55,6 +54,7 @@ function VertexPanel({ of }: { of: string }) {
         </Action>
         <Action onClick={() => removeVertex(of)}>Remove from view</Action>
       </div>
+      <Properties of={{ label: [own, ...(furtherLabels ?? [])].join(", "), id: id as never }} properties={properties} />
     </>
   );
 }

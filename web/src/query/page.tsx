@@ -14,7 +14,21 @@ import { download } from "../ui/download";
 import { Action, Tabs } from "../ui/parts";
 import { Editor } from "./editor";
 import { HistoryPanel } from "./past";
-import { error, explanation, hasRun, isRunning, note, parameters, profile, rows, run, seconds, stop, tab, type Tab } from "./run";
+import {
+  error,
+  explanation,
+  hasRun,
+  isRunning,
+  note,
+  parameters,
+  profile,
+  rows,
+  run,
+  seconds,
+  stop,
+  tab,
+  type Tab,
+} from "./run";
 
 const isHistory = signal(false);
 const isParameters = signal(parameters.peek() !== "");
@@ -121,7 +135,11 @@ function Body() {
   if (tab.value === "explain" && explanation.value) return <ExplainView of={explanation.value} />;
   if (tab.value === "profile" && profile.value) return <ProfileView of={profile.value} />;
   if (rows.value.length === 0) return <p class="empty">{isRunning.value ? "Waiting for results." : "No results."}</p>;
-  return tab.value === "json" ? <JsonView value={rows.value} /> : <Table rows={rows.value} showVertex={(vertex) => void openVertex(vertex)} />;
+  return tab.value === "json" ? (
+    <JsonView value={rows.value} />
+  ) : (
+    <Table rows={rows.value} showVertex={(vertex) => void openVertex(vertex)} />
+  );
 }
 
 async function openVertex(vertex: Vertex): Promise<void> {

@@ -113,7 +113,8 @@ function tabFor(results: Json[], before: Tab): Tab {
 
 function fail(failure: unknown): void {
   const some = count(rows.value.length);
-  if (isAbort(failure) && isStopped) note.value = rows.value.length === 0 ? "Stopped." : `Stopped. These ${some} results are not all.`;
+  if (isAbort(failure) && isStopped)
+    note.value = rows.value.length === 0 ? "Stopped." : `Stopped. These ${some} results are not all.`;
   else if (failure instanceof BrokenOff)
     error.value = `The query failed after ${some} results. They are not all. Profile shows why it failed.`;
   else error.value = wordsOf(failure);

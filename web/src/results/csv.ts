@@ -7,7 +7,10 @@ import { textOf } from "../elements/text";
 
 export function csvOf(rows: Json[]): string {
   const columns = columnsOf(rows);
-  return write(columns.map(({ name }) => name), rows.map((row) => columns.map(({ cell }) => cell(row))));
+  return write(
+    columns.map(({ name }) => name),
+    rows.map((row) => columns.map(({ cell }) => cell(row))),
+  );
 }
 
 export function write(names: string[], rows: (Json | undefined)[][]): string {
