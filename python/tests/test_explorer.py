@@ -1,6 +1,5 @@
 """The explorer, the page of `mangrove serve`, in a real browser."""
 
-import csv
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -252,7 +251,7 @@ def test_labels_get_colours_and_captions_and_can_be_hidden(page):
     assert "United States" not in saved(page, "SVG").path().read_text()
 
 
-def test_the_view_is_exported_as_pictures_and_tables(page):
+def test_the_view_is_exported_as_pictures_and_tables(page, tmp_path):
     run(page, "g.V()")
     expect(note(page)).to_contain_text("5 vertices, 6 edges")
     svg = ElementTree.parse(saved(page, "SVG").path()).getroot()
@@ -260,10 +259,28 @@ def test_the_view_is_exported_as_pictures_and_tables(page):
     assert len(circles) == 5
     png = saved(page, "PNG").path().read_bytes()
     assert png.startswith(b"\x89PNG") and len(png) > 2000
-    vertices = list(csv.DictReader(saved(page, "Vertices CSV").path().open()))
-    assert {row["~id"]: row["~label"] for row in vertices}["AUS"] == "airport"
-    edges = list(csv.DictReader(saved(page, "Edges CSV").path().open()))
-    assert sorted(row["dist"] for row in edges if row["~from"] == "AUS" and row["~label"] == "route") == ["190", "4921"]
+    for kind in ("vertices", "edges"):
+        saved(page, f"{kind.capitalize()} CSV").save_as(tmp_path / f"{kind}.csv")
+    with mg.open(tmp_path / "again.mg") as db:
+        db.load(tmp_path / "vertices.csv", tmp_path / "edges.csv")
+        assert db.query("g.V('AUS').values('elev')").to_list() == [542]
+        assert sorted(db.query("g.V('AUS').outE('route').values('dist')").to_list()) == [190, 4921]
+
+
+@pytest.mark.parametrize("space, prefix", [("graph", ""), ("label", "point/")])
+def test_long_ids_keep_their_digits_when_neighbours_come(browser, tmp_path, space, prefix):  # noqa: F811
+    first, second = 9007199254740993, 9007199254740992
+    with mg.open(tmp_path / "ids.mg", id_space=space) as db:
+        db.query("g.addV('point').property(id, x).addV('point').property(id, y)", x=first, y=second).to_list()
+        ends = [prefix + str(end) if prefix else end for end in (first, second)]
+        db.query("g.V(x).addE('to').to(__.V(y))", x=ends[0], y=ends[1]).to_list()
+    with serving(tmp_path / "ids.mg") as (_, address), visiting(browser, address) as page:
+        run(page, "g.V().limit(1)")
+        find(page, f"{prefix}{first}")
+        page.get_by_role("button", name="Expand").click()
+        expect(note(page)).to_contain_text("2 vertices, 1 edge")
+        page.get_by_role("button", name="List").click()
+        expect(page.get_by_role("cell", name=f"{prefix}{second}").first).to_be_visible()
 
 
 def test_a_table_row_leads_to_the_graph(page):

@@ -9,7 +9,7 @@ import { showVertices } from "../graph/fill";
 import { graph, vertexOf } from "../graph/model";
 import { measure, type Measure } from "../graph/style";
 import { hasRun, tab } from "../query/run";
-import { database, schema } from "../session";
+import { database } from "../session";
 import { page } from "../tabs";
 import { Action } from "../ui/parts";
 import type { Values } from "./values";
@@ -17,7 +17,7 @@ import type { Values } from "./values";
 const SHOWN = 50;
 const LOADED = 200;
 
-export function Outcome({ name, values, vertexLabels }: { name: string; values: Values; vertexLabels: string[] }) {
+export function Outcome({ name, values }: { name: string; values: Values }) {
   const [isLeastFirst, setLeastFirst] = useState(false);
   const lines = useMemo(() => values.top(SHOWN, isLeastFirst), [values, isLeastFirst]);
   const names = useNames(lines.map(([id]) => id as Id));
@@ -27,7 +27,12 @@ export function Outcome({ name, values, vertexLabels }: { name: string; values: 
         Values <span class="muted">{count(values.count)}</span>
       </h2>
       <div class="toolbar">
-        <InGraph name={name} values={values} why={whyNotInGraph(values, vertexLabels)} isLeastFirst={isLeastFirst} />
+        <InGraph
+          name={name}
+          values={values}
+          why={values.isOfVertices ? null : "These are not values of vertices."}
+          isLeastFirst={isLeastFirst}
+        />
         {values.isNumbers && (
           <Action onClick={() => setLeastFirst(!isLeastFirst)}>{isLeastFirst ? "Greatest first" : "Least first"}</Action>
         )}
@@ -75,13 +80,6 @@ function useNames(ids: Id[]): Map<string, string> {
 /** A real number with six digits: more are hard to read. */
 function short(cell: Json): string {
   return typeof cell === "number" && !Number.isInteger(cell) ? String(Number(cell.toPrecision(6))) : textOf(cell);
-}
-
-/** Why the values cannot be shown in the graph, or null. */
-function whyNotInGraph(values: Values, vertexLabels: string[]): string | null {
-  if (!values.isOfVertices) return "These are not values of vertices.";
-  const isAmbiguous = schema.value?.idSpace === "label" && vertexLabels.length !== 1;
-  return isAmbiguous ? "An id names several vertices here, one of each label. Run it on vertices of one label." : null;
 }
 
 interface InGraphProps {

@@ -50,7 +50,7 @@ export function AnalyzePage() {
           {job.value.summary && <Summary of={job.value.summary} />}
         </section>
       )}
-      {values.value !== null && <Outcome name={name.value} values={values.value} vertexLabels={choices.value.vertices} />}
+      {values.value !== null && <Outcome name={name.value} values={values.value} />}
     </div>
   );
 }

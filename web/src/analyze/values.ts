@@ -7,10 +7,19 @@ import { Exact, type Json } from "../server/exact";
 export type Line = Json[];
 
 export class Values {
+  /** Whether the values are numbers. Else they are the ids of vertices, such as one for each component. */
+  readonly isNumbers: boolean;
+  /** Whether each vertex has one value. Algorithms of pairs and of walks give others. */
+  readonly isOfVertices: boolean;
+
   private constructor(
     readonly columns: string[],
     private readonly cells: unknown[][],
-  ) {}
+  ) {
+    const values = this.column("value").filter((value) => value !== null);
+    this.isNumbers = values.every((value) => typeof value === "number" || typeof value === "bigint");
+    this.isOfVertices = columns.length === 2 && !values.some((value) => typeof value === "object");
+  }
 
   static read(bytes: Uint8Array): Values {
     const table = tableFromIPC(bytes, { useBigInt: true });
@@ -27,16 +36,6 @@ export class Values {
 
   private column(name: string): unknown[] {
     return this.cells[this.columns.indexOf(name)] ?? [];
-  }
-
-  /** Whether each vertex has one value. Algorithms of pairs and of walks give others. */
-  get isOfVertices(): boolean {
-    return this.columns.length === 2 && !this.column("value").some((value) => typeof value === "object" && value !== null);
-  }
-
-  /** Whether the values are numbers. Else they are the ids of vertices, such as one for each component. */
-  get isNumbers(): boolean {
-    return this.column("value").every((value) => value === null || typeof value === "number" || typeof value === "bigint");
   }
 
   /** The places of all lines, the greatest values first. Lines without a value come last. */

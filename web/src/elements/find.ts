@@ -18,9 +18,9 @@ function visit(value: Json, found: Found): void {
   if (Array.isArray(value)) {
     value.forEach((item) => visit(item, found));
   } else if (isVertex(value)) {
-    if (value.id !== null) found.vertices.set(keyOf(value.label, value.id), value);
+    if (value.id !== null) found.vertices.set(keyOf(value.id), value);
   } else if (isEdge(value)) {
-    if (value.id !== null) found.edges.set(keyOf(value.label, value.id), value);
+    if (value.id !== null) found.edges.set(keyOf(value.id), value);
   } else if (isObject(value)) {
     Object.values(value).forEach((part) => visit(part, found));
   }

@@ -24,9 +24,9 @@ export type Direction = "both" | "out" | "in";
 /** Goes up with each new content of the view: what was asked for an older one is then left out. */
 let turn = 0;
 
-/** Says in the view why something could not be brought. */
+/** Says in the view why something could not be brought. The place in a query of this page helps nobody. */
 async function told(work: Promise<void>): Promise<void> {
-  await work.catch((error: unknown) => (remark.value = wordsOf(error)));
+  await work.catch((error: unknown) => (remark.value = `Not all could be brought: ${wordsOf(error).split("\n")[0]}.`));
 }
 
 export const showResults = (results: Json[]) => told(bringResults(results));
@@ -50,7 +50,7 @@ async function bringResults(results: Json[]): Promise<void> {
 
 /** Shows one vertex, in what is in view already. */
 export async function showVertex(vertex: Vertex): Promise<string> {
-  const key = keyOf(vertex.label, vertex.id);
+  const key = keyOf(vertex.id);
   if (!graph.hasNode(key)) {
     add([vertex], []);
     await addEdgesBetween([key]);
@@ -62,6 +62,7 @@ export async function showVertex(vertex: Vertex): Promise<string> {
 async function bringVertices(ids: api.Id[]): Promise<void> {
   const vertices = await ask<Vertex>("g.V(ids)", { ids });
   add(vertices, []);
+  if (vertices.length < ids.length) remark.value = `${vertices.length} of ${ids.length} vertices were found.`;
   await addEdgesBetween(graph.nodes());
   startLayout();
 }
@@ -73,14 +74,13 @@ function ask<T>(gremlin: string, parameters: { [name: string]: Json }): Promise<
 /** The ends of edges that are no results themselves. */
 async function missingEnds(edges: Edge[], known: Map<string, Vertex>): Promise<Vertex[]> {
   const ends = new Map<string, api.Id>();
-  for (const { outV, outVLabel, inV, inVLabel } of edges) {
-    ends.set(keyOf(outVLabel, outV), outV);
-    ends.set(keyOf(inVLabel, inV), inV);
+  for (const { outV, inV } of edges) {
+    ends.set(keyOf(outV), outV);
+    ends.set(keyOf(inV), inV);
   }
   const missing = [...ends].filter(([key]) => !known.has(key) && !graph.hasNode(key)).slice(0, VERTICES_MAX);
   if (missing.length === 0) return [];
-  const found = await ask<Vertex>("g.V(ids)", { ids: missing.map(([, id]) => id) });
-  return found.filter((vertex) => ends.has(keyOf(vertex.label, vertex.id)));
+  return ask<Vertex>("g.V(ids)", { ids: missing.map(([, id]) => id) });
 }
 
 /** Adds the edges that lead from these vertices to others in view, and the other way. */
@@ -101,17 +101,17 @@ function idsOf(keys: string[]): api.Id[] {
 
 /** Brings neighbours of a vertex that are not in view yet, at most fifty at a time, and says how many are left. */
 async function bringNeighbours(key: string, direction: Direction, label: string | null): Promise<void> {
-  const { id: center, label: own } = vertexOf(key);
+  const center = vertexOf(key).id;
   const step = `${direction}(${label === null ? "" : "along"})`;
-  const from = `g.V(center).hasLabel(own).${step}.dedup()`;
+  const from = `g.V(center).${step}.dedup()`;
   const known = graph.neighbors(key).map((near) => vertexOf(near).id);
-  const parameters = { center, own, known, ...(label === null ? {} : { along: label }) };
+  const parameters = { center, known, ...(label === null ? {} : { along: label }) };
   const isNew = "not(__.hasId(within(known)))";
   const [found, counts] = await Promise.all([
     ask<Vertex>(`${from}.${isNew}.limit(most)`, { ...parameters, most: NEIGHBOURS_MAX }),
     ask<number>(`${from}.${isNew}.count()`, parameters),
   ]);
-  const keys = found.map((vertex) => keyOf(vertex.label, vertex.id));
+  const keys = found.map((vertex) => keyOf(vertex.id));
   const isNewHere = keys.filter((one) => !graph.hasNode(one));
   const added = add(found, [], key);
   await addEdgesBetween([key, ...isNewHere]);

@@ -36,7 +36,6 @@ export interface Schema {
   vertexLabels: { [label: string]: Label };
   edgeLabels: { [label: string]: Label };
   indexes: Index[];
-  idSpace: "graph" | "label";
   diskBytes: number;
   segmentBytes: number;
   segments: number;
@@ -128,9 +127,13 @@ export const explain = (database: string, query: Query, signal: AbortSignal) =>
 export const profile = (database: string, query: Query, signal: AbortSignal) =>
   post<Profile>(`${of(database)}/profile`, query, signal);
 
+/** The longest time of a query that the page runs by itself. */
+const OWN_MS = 10_000;
+
 /** The results of a query of this page itself, which are few. */
 export async function ask<T = Json>(database: string, gremlin: string, parameters: { [name: string]: Json }): Promise<T[]> {
-  return (await post<{ results: T[] }>(`${of(database)}/query`, { gremlin, parameters })).results;
+  const query = { gremlin, parameters, timeoutMs: OWN_MS };
+  return (await post<{ results: T[] }>(`${of(database)}/query`, query)).results;
 }
 
 export const makeIndex = (database: string, index: Index) => post<null>(`${of(database)}/indexes`, index);
