@@ -363,7 +363,7 @@ def test_the_wizard_says_which_row_is_wrong(owned, tmp_path):
     tab(owned, "Load")
     owned.get_by_label("File to load").set_input_files(file)
     owned.get_by_role("button", name="Load", exact=True).click()
-    expect(owned.get_by_role("alert")).to_contain_text("rows:2")
+    expect(owned.get_by_role("alert")).to_contain_text("airport.csv:2")
 
 
 def test_an_algorithm_runs_and_colours_the_graph(page):

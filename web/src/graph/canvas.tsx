@@ -7,11 +7,12 @@ import { extremityArrow, layerFill, layerPlain, pathCurved, pathLine, pathLoop, 
 import { color, isDark } from "../theme";
 import { expand } from "./fill";
 import { isLayingOut } from "./layout";
-import { edgeOf, graph, pin, selected, version } from "./model";
+import { edgeOf, graph, pin, selected, version, type EdgeAttributes, type VertexAttributes } from "./model";
 import { edgeStyle, isHidden, look, measure, styles } from "./style";
 
 /** The picture, while it is shown. */
-export const camera = signal<Sigma | null>(null);
+export const camera = signal<Picture | null>(null);
+type Picture = Sigma<VertexAttributes, EdgeAttributes>;
 
 const FONT = "system-ui, sans-serif";
 /** In larger graphs, only the edges of the selected vertex have names, if they are no more than this. */
@@ -49,8 +50,8 @@ export function Canvas() {
   return <div class="canvas" ref={host} aria-hidden="true" />;
 }
 
-function draw(host: HTMLElement): Sigma {
-  const sigma = new Sigma(graph as never, host, {
+function draw(host: HTMLElement): Picture {
+  const sigma: Picture = new Sigma(graph, host, {
     primitives,
     settings: {
       enableNodeDrag: true,
@@ -66,7 +67,7 @@ function draw(host: HTMLElement): Sigma {
     },
     nodeReducer: (key, data) => ({ ...data, ...vertexDisplay(key) }),
     edgeReducer: (key, data) => ({ ...data, ...edgeDisplay(key) }),
-  }) as unknown as Sigma;
+  });
   sigma.on("clickNode", ({ node }) => (selected.value = { kind: "vertex", key: node }));
   sigma.on("clickEdge", ({ edge }) => (selected.value = { kind: "edge", key: edge }));
   sigma.on("clickStage", () => (selected.value = null));

@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 import { MultiDirectedGraph } from "graphology";
 import { keyOf, type Edge, type Vertex } from "../elements/types";
 
-interface VertexAttributes {
+export interface VertexAttributes {
   x: number;
   y: number;
   vertex: Vertex;
@@ -12,7 +12,7 @@ interface VertexAttributes {
   fixed: boolean;
 }
 
-interface EdgeAttributes {
+export interface EdgeAttributes {
   edge: Edge;
 }
 

@@ -55,12 +55,13 @@ export function captionOf(key: string): string {
   return caption(vertex, chosen === undefined ? captionKey(vertex) : chosen);
 }
 
+/** How a vertex looks. One with many edges in view is a little larger: so its caption is among those that find room. */
 export function look(key: string): Look {
   const { label } = vertexOf(key);
   const shown = measure.value;
   return {
     color: shown?.as === "color" ? colorOfValue(shown, key) : colorOf(label),
-    size: shown?.as === "size" ? sizeOfValue(shown, key) : usualSize(),
+    size: shown?.as === "size" ? sizeOfValue(shown, key) : usualSize() * (0.85 + 0.25 * Math.log10(1 + graph.degree(key))),
     caption: captionOf(key),
     isHidden: isHidden(label),
   };
