@@ -50,9 +50,10 @@ export function Picture({ schema, connections }: { schema: Schema; connections: 
   );
 }
 
-/** On an ellipse, the greatest first. */
+/** On an ellipse, the greatest first. Labels that no vertex has any more are left out. */
 function place(schema: Schema): Map<string, Circle> {
-  const labels = Object.entries(schema.vertexLabels).sort(([, a], [, b]) => b.count - a.count);
+  const used = Object.entries(schema.vertexLabels).filter(([, { count }]) => count > 0);
+  const labels = used.sort(([, a], [, b]) => b.count - a.count);
   const most = Math.log(1 + Math.max(1, ...labels.map(([, { count }]) => count)));
   const crowd = Math.min(1, 8 / Math.max(labels.length, 1));
   const circle = ([label, { count }]: (typeof labels)[number], at: number): [string, Circle] => {

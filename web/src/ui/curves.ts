@@ -30,7 +30,13 @@ function bow(from: Disc, to: Disc, bend: number): Curve {
   const side = dx > 0 || (dx === 0 && dy > 0) ? bend : -bend;
   const [mx, my] = [(from.x + to.x) / 2 - (dy / length) * side, (from.y + to.y) / 2 + (dx / length) * side];
   const path = `M${rim(from, mx, my)}Q${point(mx, my)} ${rim(to, mx, my)}`;
-  return { path, x: (from.x + 2 * mx + to.x) / 4, y: (from.y + 2 * my + to.y) / 4 - 5, anchor: "middle" };
+  return { path, ...beside((from.x + 2 * mx + to.x) / 4, (from.y + 2 * my + to.y) / 4, dx, dy) };
+}
+
+/** The place of a name beside a point of a line: above a flat line, and to the right of a steep one. */
+function beside(x: number, y: number, dx: number, dy: number): Omit<Curve, "path"> {
+  if (Math.abs(dy) < Math.abs(dx) / 4) return { x, y: y - 5, anchor: "middle" };
+  return { x: x + 6, y: y + (dx * dy > 0 ? -4 : 14), anchor: "start" };
 }
 
 function loop({ x, y, r }: Disc, turn: number): Curve {
