@@ -394,6 +394,16 @@ def test_the_first_vertices_of_an_algorithm_come_into_view(page):
     expect(page.get_by_role("region", name="Legend")).to_contain_text("Each group has a colour.")
 
 
+def test_values_of_pairs_are_no_colours(page):
+    tab(page, "Analytics")
+    page.get_by_role("combobox", name="Algorithm").select_option("similarity")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_role("table", name="Values").get_by_role("columnheader", name="other")).to_be_visible()
+    load = page.get_by_role("button", name="Load the first 200 into the view")
+    expect(load).to_be_disabled()
+    expect(load).to_have_attribute("title", "These are not values of vertices.")
+
+
 def test_a_server_with_users_asks_for_a_login(browser, guarded):  # noqa: F811
     with visiting(browser, guarded, REFUSED) as page:
         login = page.get_by_role("dialog", name="Log in")
@@ -404,7 +414,7 @@ def test_a_server_with_users_asks_for_a_login(browser, guarded):  # noqa: F811
         login.get_by_label("Password").fill(SECRET.format("eve"))
         login.get_by_label("Password").press("Enter")
         expect(login).to_be_hidden()
-        expect(page.locator(".badge", has_text="read")).to_be_visible()
+        expect(page.get_by_role("banner")).to_contain_text("everead")
         run(page, "g.V().count()")
         expect(page.get_by_text("1 result,")).to_be_visible()
         run(page, "g.addV('x')")

@@ -8,7 +8,7 @@ import { Login } from "./login";
 import { QueryPage } from "./query/page";
 import { SchemaPage } from "./schema/page";
 import { loginWanted } from "./server/client";
-import { choose, database, databases, failure, isKnown, logOut, open, role } from "./session";
+import { choose, database, databases, failure, isKnown, logOut, open, role, user } from "./session";
 import { isDark, toggleTheme } from "./theme";
 import { page, PAGES } from "./tabs";
 import { Select, Tabs } from "./ui/parts";
@@ -56,6 +56,7 @@ function Head() {
       )}
       {known.length === 1 && <span class="muted">{database.value}</span>}
       {isReadOnly && <span class="badge">read only</span>}
+      {user.value !== null && <span>{user.value}</span>}
       {known.length > 0 && (
         <span class="badge" title="What you may do here">
           {role.value}

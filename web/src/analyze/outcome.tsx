@@ -33,7 +33,7 @@ export function Outcome({ name, values }: { name: string; values: Values }) {
           why={values.isOfVertices ? null : "These are not values of vertices."}
           isLeastFirst={isLeastFirst}
         />
-        {values.isNumbers && (
+        {values.isNumbers && values.isAll && (
           <Action onClick={() => setLeastFirst(!isLeastFirst)}>{isLeastFirst ? "Greatest first" : "Least first"}</Action>
         )}
       </div>
@@ -60,6 +60,7 @@ export function Outcome({ name, values }: { name: string; values: Values }) {
         </tbody>
       </table>
       {values.count > SHOWN && <p class="hint">The first {SHOWN} are shown.</p>}
+      {!values.isAll && <p class="note">There are more values than the server sends at once. These are the largest.</p>}
     </section>
   );
 }
@@ -78,7 +79,7 @@ function useNames(ids: Id[]): Map<string, string> {
 }
 
 /** A real number with six digits: more are hard to read. */
-function short(cell: Json): string {
+function short(cell: Json | undefined): string {
   return typeof cell === "number" && !Number.isInteger(cell) ? String(Number(cell.toPrecision(6))) : textOf(cell);
 }
 

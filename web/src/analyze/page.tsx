@@ -141,7 +141,7 @@ async function run(algorithm: api.Algorithm): Promise<void> {
   try {
     const begun = await api.beginJob(database.value!, todoOf(algorithm, choices.value));
     const ended = await follow(begun, (now) => (job.value = now));
-    if (ended.hasValues) values.value = Values.read(await api.valuesOf(ended.id));
+    if (ended.hasValues) values.value = await Values.of(ended.id);
     else if (ended.state === "done") await readSchema();
   } catch (error) {
     why.value = wordsOf(error);
