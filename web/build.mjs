@@ -35,11 +35,14 @@ export async function buildPage() {
 /** The licence of each package that gave bytes to the page. Fails if one has no text, or terms that we do not take. */
 function licences(metafile) {
   const roots = Object.keys(metafile.inputs).map((path) => path.match(/^node_modules\/(@[^/]+\/)?[^/]+/)?.[0]);
-  const texts = [...new Set(roots)].filter(Boolean).sort().map((root) => {
-    const { name, version, license } = JSON.parse(readFileSync(join(HERE, root, "package.json"), "utf8"));
-    if (!ALLOWED.has(license)) throw new Error(`${name} has the licence ${license}`);
-    return `${name} ${version} (${license})\n\n${licenceText(join(HERE, root), name)}\n`;
-  });
+  const texts = [...new Set(roots)]
+    .filter(Boolean)
+    .sort()
+    .map((root) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(HERE, root, "package.json"), "utf8"));
+      if (!ALLOWED.has(license)) throw new Error(`${name} has the licence ${license}`);
+      return `${name} ${version} (${license})\n\n${licenceText(join(HERE, root), name)}\n`;
+    });
   return texts.join(`\n${"-".repeat(80)}\n\n`);
 }
 

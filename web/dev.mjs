@@ -13,7 +13,7 @@ const { values } = parseArgs({
 });
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; " +
-  "font-src 'self'; worker-src 'self' blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+  "worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const FILES = {
   "/": ["index.html", "text/html; charset=utf-8"],
   "/explorer/explorer.js": ["explorer.js", "text/javascript"],

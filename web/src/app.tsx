@@ -8,7 +8,7 @@ import { Login } from "./login";
 import { QueryPage } from "./query/page";
 import { SchemaPage } from "./schema/page";
 import { loginWanted } from "./server/client";
-import { choose, database, databases, failure, isKnown, logOut, open, role } from "./session";
+import { choose, database, databases, failure, isKnown, logOut, open, role, user } from "./session";
 import { isDark, toggleTheme } from "./theme";
 import { page, PAGES } from "./tabs";
 import { Select, Tabs } from "./ui/parts";
@@ -56,13 +56,18 @@ function Head() {
       )}
       {known.length === 1 && <span class="muted">{database.value}</span>}
       {isReadOnly && <span class="badge">read only</span>}
+      {user.value !== null && <span>{user.value}</span>}
       {known.length > 0 && (
         <span class="badge" title="What you may do here">
           {role.value}
         </span>
       )}
       {isKnown.value && <button onClick={() => void logOut()}>Log out</button>}
-      <button aria-label={isDark.value ? "Light colours" : "Dark colours"} title={isDark.value ? "Light colours" : "Dark colours"} onClick={toggleTheme}>
+      <button
+        aria-label={isDark.value ? "Light colours" : "Dark colours"}
+        title={isDark.value ? "Light colours" : "Dark colours"}
+        onClick={toggleTheme}
+      >
         {isDark.value ? "Light" : "Dark"}
       </button>
       <button aria-label="Keys and help" title="Keys and help (?)" onClick={() => (isHelp.value = true)}>

@@ -8,7 +8,7 @@ export const isHelp = signal(false);
 const KEYS: [string, string][] = [
   ["Ctrl-Enter, ⌘-Enter", "Run the query"],
   ["Ctrl-Space", "Show what may come next"],
-  ["Escape, then Tab", "Leave the editor"],
+  ["Tab", "Leave the editor"],
   ["Alt-1 to Alt-4", "Open a tab"],
   ["← →", "In a row of tabs: the one beside"],
   ["← → ↑ ↓", "In the graph: move"],

@@ -28,7 +28,14 @@ export function Login() {
     <Dialog title="Log in">
       <form class="login" onSubmit={(event) => void enter(event)}>
         <Field label="Name">
-          <input name="name" autocomplete="username" required autofocus value={name} onInput={(event) => setName(event.currentTarget.value)} />
+          <input
+            name="name"
+            autocomplete="username"
+            required
+            autofocus
+            value={name}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
         </Field>
         <Field label="Password">
           <input

@@ -7,6 +7,7 @@ import { loginWanted, Problem, token, wordsOf } from "./server/client";
 const CHOSEN = "mangrove.database";
 
 export const role = signal<api.Role>("read");
+export const user = signal<string | null>(null);
 export const databases = signal<api.Databases["databases"]>([]);
 export const database = signal<string | null>(null);
 export const schema = signal<api.Schema | null>(null);
@@ -37,7 +38,7 @@ export async function open(): Promise<void> {
     const known = await api.databases();
     loginWanted.value = false;
     failure.value = null;
-    role.value = known.role;
+    [role.value, user.value] = [known.role, known.user];
     databases.value = known.databases;
     const before = database.value ?? sessionStorage.getItem(CHOSEN);
     database.value = known.databases.find(({ name }) => name === before)?.name ?? known.databases[0]?.name ?? null;
@@ -61,9 +62,10 @@ export async function readSchema(): Promise<void> {
   if (database.value === name && read !== null) schema.value = read;
 }
 
+/** The page then begins anew, without what it showed. */
 export async function logOut(): Promise<void> {
   await api.logOut();
-  loginWanted.value = true;
+  location.reload();
 }
 
 effect(() => {

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-export type PageName = "query" | "schema" | "load" | "analytics";
+type PageName = "query" | "schema" | "load" | "analytics";
 
 export const PAGES: [PageName, string][] = [
   ["query", "Query"],

@@ -16,11 +16,18 @@ export function toggleTheme(): void {
   localStorage.setItem(CHOSEN, isDark.value ? "dark" : "light");
 }
 
+const colors = new Map<string, string>();
+
 effect(() => {
   document.documentElement.dataset.theme = isDark.value ? "dark" : "light";
+  colors.clear();
 });
 
 /** A colour of the style sheet, for pictures that are no HTML. */
 export function color(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const known = colors.get(name);
+  if (known !== undefined) return known;
+  const read = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  colors.set(name, read);
+  return read;
 }

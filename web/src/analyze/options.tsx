@@ -17,8 +17,12 @@ export interface Choices {
 /** The body of the request for a job. What was left empty is left out. */
 export function todoOf(algorithm: Algorithm, choices: Choices): object {
   const given = algorithm.options.filter(({ name }) => (choices.options[name] ?? "").trim() !== "");
-  const options = Object.fromEntries(given.map((option) => [option.name, valueOf(option, choices.options[option.name]!.trim())]));
-  const { vertices, edges, weight, directed, write } = choices;
+  const options = Object.fromEntries(
+    given.map((option) => [option.name, valueOf(option, choices.options[option.name]!.trim())]),
+  );
+  const { vertices, edges, directed } = choices;
+  const weight = algorithm.takesWeights ? choices.weight : "";
+  const write = algorithm.givesValues ? choices.write : "";
   return {
     do: "analyze",
     algorithm: algorithm.name,
@@ -42,7 +46,13 @@ function valueOf({ name, kind }: AlgorithmOption, text: string): Json {
   }
 }
 
-const HINTS = { real: "a number", count: "a whole number", flag: "", vertex: "the id of a vertex", vertexWeights: '{"id": weight, …}' };
+const HINTS = {
+  real: "a number",
+  count: "a whole number",
+  flag: "",
+  vertex: "the id of a vertex",
+  vertexWeights: '{"id": weight, …}',
+};
 
 export function Option({ of, value, set }: { of: AlgorithmOption; value: string; set: (value: string) => void }) {
   const usual = of.default === null ? HINTS[of.kind] : of.default;

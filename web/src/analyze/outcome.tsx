@@ -1,13 +1,15 @@
 // What an algorithm found: the greatest values as a table, and all of them as colours or sizes in the graph.
 
-import { useMemo, useState } from "preact/hooks";
-import type { Id } from "../server/api";
-import { count, textOf } from "../elements/text";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { ask, type Id } from "../server/api";
+import type { Json } from "../server/exact";
+import { caption, captionKey, count, textOf } from "../elements/text";
+import type { Vertex } from "../elements/types";
 import { showVertices } from "../graph/fill";
 import { graph, vertexOf } from "../graph/model";
 import { measure, type Measure } from "../graph/style";
 import { hasRun, tab } from "../query/run";
-import { schema } from "../session";
+import { database } from "../session";
 import { page } from "../tabs";
 import { Action } from "../ui/parts";
 import type { Values } from "./values";
@@ -15,17 +17,23 @@ import type { Values } from "./values";
 const SHOWN = 50;
 const LOADED = 200;
 
-export function Outcome({ name, values, vertexLabels }: { name: string; values: Values; vertexLabels: string[] }) {
+export function Outcome({ name, values }: { name: string; values: Values }) {
   const [isLeastFirst, setLeastFirst] = useState(false);
   const lines = useMemo(() => values.top(SHOWN, isLeastFirst), [values, isLeastFirst]);
+  const names = useNames(lines.map(([id]) => id as Id));
   return (
     <section aria-label="Values">
       <h2>
         Values <span class="muted">{count(values.count)}</span>
       </h2>
-      <InGraph name={name} values={values} why={whyNotInGraph(values, vertexLabels)} isLeastFirst={isLeastFirst} />
       <div class="toolbar">
-        {values.isNumbers && (
+        <InGraph
+          name={name}
+          values={values}
+          why={values.isOfVertices ? null : "These are not values of vertices."}
+          isLeastFirst={isLeastFirst}
+        />
+        {values.isNumbers && values.isAll && (
           <Action onClick={() => setLeastFirst(!isLeastFirst)}>{isLeastFirst ? "Greatest first" : "Least first"}</Action>
         )}
       </div>
@@ -35,6 +43,7 @@ export function Outcome({ name, values, vertexLabels }: { name: string; values: 
             {values.columns.map((column) => (
               <th key={column}>{column}</th>
             ))}
+            <th>vertex</th>
           </tr>
         </thead>
         <tbody>
@@ -42,23 +51,36 @@ export function Outcome({ name, values, vertexLabels }: { name: string; values: 
             <tr key={at}>
               {line.map((cell, column) => (
                 <td key={column} class={typeof cell === "number" ? "number" : ""}>
-                  {textOf(cell)}
+                  {short(cell)}
                 </td>
               ))}
+              <td>{names.get(String(line[0]))}</td>
             </tr>
           ))}
         </tbody>
       </table>
       {values.count > SHOWN && <p class="hint">The first {SHOWN} are shown.</p>}
+      {!values.isAll && <p class="note">There are more values than the server sends at once. These are the largest.</p>}
     </section>
   );
 }
 
-/** Why the values cannot be shown in the graph, or null. */
-function whyNotInGraph(values: Values, vertexLabels: string[]): string | null {
-  if (!values.isOfVertices) return "These are not values of vertices.";
-  const isAmbiguous = schema.value?.idSpace === "label" && vertexLabels.length !== 1;
-  return isAmbiguous ? "An id names several vertices here, one of each label. Run it on vertices of one label." : null;
+/** The captions of vertices, once the server has given them. */
+function useNames(ids: Id[]): Map<string, string> {
+  const [names, setNames] = useState(new Map<string, string>());
+  useEffect(() => {
+    const named = (vertex: Vertex): [string, string] => [String(vertex.id), caption(vertex, captionKey(vertex))];
+    ask<Vertex>(database.value ?? "", "g.V(ids)", { ids }).then(
+      (found) => setNames(new Map(found.map(named))),
+      () => undefined,
+    );
+  }, [ids.join("\u0000")]);
+  return names;
+}
+
+/** A real number with six digits: more are hard to read. */
+function short(cell: Json | undefined): string {
+  return typeof cell === "number" && !Number.isInteger(cell) ? String(Number(cell.toPrecision(6))) : textOf(cell);
 }
 
 interface InGraphProps {

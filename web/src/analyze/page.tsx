@@ -24,7 +24,11 @@ const why = signal<string | null>(null);
 
 export function AnalyzePage() {
   useEffect(() => {
-    if (known.value.length === 0) api.algorithms().then((read) => (known.value = read), (error: unknown) => (why.value = wordsOf(error)));
+    if (known.value.length === 0)
+      api.algorithms().then(
+        (read) => (known.value = read),
+        (error: unknown) => (why.value = wordsOf(error)),
+      );
   }, []);
   const algorithm = known.value.find((one) => one.name === name.value);
   return (
@@ -46,7 +50,7 @@ export function AnalyzePage() {
           {job.value.summary && <Summary of={job.value.summary} />}
         </section>
       )}
-      {values.value !== null && <Outcome name={name.value} values={values.value} vertexLabels={choices.value.vertices} />}
+      {values.value !== null && <Outcome name={name.value} values={values.value} />}
     </div>
   );
 }
@@ -54,15 +58,25 @@ export function AnalyzePage() {
 function pick(chosen: string): void {
   name.value = chosen;
   choices.value = { ...choices.value, options: {} };
+  forget();
+}
+
+function forget(): void {
   [job.value, values.value, why.value] = [null, null, null];
 }
+
+// Labels and values belong to one database.
+database.subscribe(() => {
+  choices.value = nothing;
+  forget();
+});
 
 function Form({ of }: { of: api.Algorithm }) {
   const now = choices.value;
   const change = (some: Partial<Choices>) => (choices.value = { ...now, ...some });
   const keys = new Set(Object.values(schema.value?.edgeLabels ?? {}).flatMap(({ properties }) => Object.keys(properties)));
   const isRunning = job.value?.state === "running";
-  const off = isRunning ? "It is running." : now.write === "" ? null : whyNotWrite.value;
+  const off = isRunning ? "It is running." : null;
   return (
     <>
       <div class="fields">
@@ -76,20 +90,42 @@ function Form({ of }: { of: api.Algorithm }) {
         ))}
       </div>
       <div class="fields">
-        <Labels title="Vertices" of={Object.keys(schema.value?.vertexLabels ?? {})} chosen={now.vertices} set={(vertices) => change({ vertices })} />
-        <Labels title="Edges" of={Object.keys(schema.value?.edgeLabels ?? {})} chosen={now.edges} set={(edges) => change({ edges })} />
-        <Field label="Weight">
-          <Select
-            value={now.weight}
-            of={[["", "each edge weighs 1"], ...[...keys].map((key): [string, string] => [key, key])]}
-            choose={(weight) => change({ weight })}
-          />
-        </Field>
-        <Field label="Write the values to" hint={whyNotWrite.value ?? "A property of the vertices. Empty: show them only."}>
-          <input disabled={whyNotWrite.value !== null} value={now.write} onInput={(event) => change({ write: event.currentTarget.value })} />
-        </Field>
+        <Labels
+          title="Vertices"
+          of={Object.keys(schema.value?.vertexLabels ?? {})}
+          chosen={now.vertices}
+          set={(vertices) => change({ vertices })}
+        />
+        <Labels
+          title="Edges"
+          of={Object.keys(schema.value?.edgeLabels ?? {})}
+          chosen={now.edges}
+          set={(edges) => change({ edges })}
+        />
+        {of.takesWeights && (
+          <Field label="Weight">
+            <Select
+              value={now.weight}
+              of={[["", "each edge weighs 1"], ...[...keys].map((key): [string, string] => [key, key])]}
+              choose={(weight) => change({ weight })}
+            />
+          </Field>
+        )}
+        {of.givesValues && (
+          <Field label="Write the values to" hint={whyNotWrite.value ?? "A property of the vertices. Empty: show them only."}>
+            <input
+              disabled={whyNotWrite.value !== null}
+              value={now.write}
+              onInput={(event) => change({ write: event.currentTarget.value })}
+            />
+          </Field>
+        )}
         <label class="check">
-          <input type="checkbox" checked={now.directed} onChange={(event) => change({ directed: event.currentTarget.checked })} />
+          <input
+            type="checkbox"
+            checked={now.directed}
+            onChange={(event) => change({ directed: event.currentTarget.checked })}
+          />
           Edges have a direction
         </label>
       </div>
@@ -101,11 +137,11 @@ function Form({ of }: { of: api.Algorithm }) {
 }
 
 async function run(algorithm: api.Algorithm): Promise<void> {
-  [job.value, values.value, why.value] = [null, null, null];
+  forget();
   try {
     const begun = await api.beginJob(database.value!, todoOf(algorithm, choices.value));
     const ended = await follow(begun, (now) => (job.value = now));
-    if (ended.hasValues) values.value = Values.read(await api.valuesOf(ended.id));
+    if (ended.hasValues) values.value = await Values.of(ended.id);
     else if (ended.state === "done") await readSchema();
   } catch (error) {
     why.value = wordsOf(error);

@@ -1,72 +1,66 @@
-// The values that an algorithm found, as the server's Arrow stream holds them.
+// The values that an algorithm found.
 
-import { tableFromIPC } from "@uwdata/flechette";
+import { Problem } from "../server/client";
+import { valuesOf, type Value } from "../server/api";
 import { Exact, type Json } from "../server/exact";
 
-/** A line of the table of greatest values: the cells of all columns. */
-export type Line = Json[];
+/** If there are more values than the server sends at once, these are the ones to see. */
+const LARGEST = 50_000;
 
 export class Values {
-  private constructor(
-    readonly columns: string[],
-    private readonly cells: unknown[][],
-  ) {}
+  /** The names of the columns: `id`, perhaps `other`, and `value`. */
+  readonly columns: string[];
+  /** Whether the values are numbers. Else they are lists of vertices, or the ids of vertices that are texts. */
+  readonly isNumbers: boolean;
+  /** Whether each vertex has one value. Algorithms of pairs and of walks give others. */
+  readonly isOfVertices: boolean;
 
-  static read(bytes: Uint8Array): Values {
-    const table = tableFromIPC(bytes, { useBigInt: true });
-    const columns = table.names.map(String);
-    return new Values(columns, columns.map((name) => Array.from(table.getChild(name) as Iterable<unknown>)));
+  private constructor(
+    private readonly rows: Value[],
+    /** Whether these are all values, and not only the largest. */
+    readonly isAll: boolean,
+  ) {
+    const isPairs = rows.some((row) => "other" in row);
+    this.columns = isPairs ? ["id", "other", "value"] : ["id", "value"];
+    this.isNumbers = rows.every(({ value }) => value === undefined || !Number.isNaN(numberOf(value)));
+    this.isOfVertices = !isPairs && !rows.some(({ value }) => Array.isArray(value));
+  }
+
+  static async of(job: number): Promise<Values> {
+    try {
+      return new Values(await valuesOf(job), true);
+    } catch (error) {
+      if (!(error instanceof Problem && error.status === 413)) throw error;
+      return new Values(await valuesOf(job, LARGEST), false);
+    }
   }
 
   get count(): number {
-    return this.cells[0]?.length ?? 0;
+    return this.rows.length;
   }
 
-  private column(name: string): unknown[] {
-    return this.cells[this.columns.indexOf(name)] ?? [];
-  }
-
-  /** Whether each vertex has one value. Algorithms of pairs and of walks give others. */
-  get isOfVertices(): boolean {
-    return this.columns.length === 2 && !this.column("value").some((value) => typeof value === "object" && value !== null);
-  }
-
-  /** Whether the values are numbers. Else they are the ids of vertices, such as one for each component. */
-  get isNumbers(): boolean {
-    return this.column("value").every((value) => value === null || typeof value === "number" || typeof value === "bigint");
-  }
-
-  /** The places of all lines, the greatest values first. Lines without a value come last. */
-  private order(isLeastFirst: boolean): number[] {
-    const numbers = this.column("value").map((value) => (value === null ? NaN : Number(value)));
-    const places = numbers.map((_, at) => at);
-    if (!this.isNumbers) return places;
+  /** The first lines of the table: the greatest or the least values. Vertices without a value come last. */
+  top(most: number, isLeastFirst: boolean): (Json | undefined)[][] {
     const sign = isLeastFirst ? 1 : -1;
-    const isLess = (a: number, b: number) => (Number.isNaN(a) ? 1 : Number.isNaN(b) ? -1 : sign * (a - b));
-    return places.sort((a, b) => isLess(numbers[a]!, numbers[b]!));
-  }
-
-  top(most: number, isLeastFirst: boolean): Line[] {
-    return this.order(isLeastFirst).slice(0, most).map((at) => this.cells.map((column) => plain(column[at])));
+    const compare = (a: number, b: number) => (Number.isNaN(a) ? 1 : Number.isNaN(b) ? -1 : sign * (a - b));
+    const sorted = this.isNumbers ? this.rows.toSorted((a, b) => compare(numberOf(a.value), numberOf(b.value))) : this.rows;
+    return sorted.slice(0, most).map((row) => this.columns.map((column) => row[column as keyof Value]));
   }
 
   /** The values of some vertices, by the text of their ids. Values that are no numbers are numbered. */
   of(ids: Set<string>): Map<string, number> {
-    const [own, values] = [this.column("id"), this.column("value")];
-    const numbers = new Map<unknown, number>();
-    const numbered = (value: unknown) => numbers.get(value) ?? numbers.set(value, numbers.size).get(value)!;
+    const numbers = new Map<string, number>();
+    const numbered = (text: string) => numbers.get(text) ?? numbers.set(text, numbers.size).get(text)!;
     const found = new Map<string, number>();
-    own.forEach((id, at) => {
-      const [text, value] = [String(id), values[at]];
-      if (value !== null && ids.has(text)) found.set(text, this.isNumbers ? Number(value) : numbered(value));
-    });
+    for (const { id, value } of this.rows) {
+      if (value === undefined || !ids.has(String(id))) continue;
+      found.set(String(id), this.isNumbers ? numberOf(value) : numbered(String(value)));
+    }
     return found;
   }
 }
 
-/** A cell as a query gives it. */
-function plain(cell: unknown): Json {
-  if (typeof cell === "bigint") return Number.isSafeInteger(Number(cell)) ? Number(cell) : new Exact(String(cell));
-  if (typeof cell === "object" && cell !== null) return Array.from(cell as Iterable<unknown>, plain);
-  return cell as Json;
+/** A value as a number. NaN if it is none. */
+function numberOf(value: Json | undefined): number {
+  return typeof value === "number" || value instanceof Exact ? Number(value) : NaN;
 }

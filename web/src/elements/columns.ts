@@ -11,7 +11,8 @@ export interface Column {
 /** The union of the properties of elements, and of the keys of maps. Anything else is one column. */
 export function columnsOf(rows: Json[]): Column[] {
   if (rows.every(isElement)) return elementColumns(rows as unknown as JsonObject[]);
-  if (rows.every(isMap)) return keysOf(rows as JsonObject[]).map((name) => ({ name, cell: (row) => (row as JsonObject)[name] }));
+  if (rows.every(isMap))
+    return keysOf(rows as JsonObject[]).map((name) => ({ name, cell: (row) => (row as JsonObject)[name] }));
   return [{ name: "value", cell: (row) => row }];
 }
 
@@ -19,7 +20,10 @@ function elementColumns(rows: JsonObject[]): Column[] {
   const fields = rows.some(isEdge) ? ["id", "label", "outV", "inV"] : ["id", "label"];
   const own = fields.map((name) => ({ name, cell: (row: Json) => (row as JsonObject)[name] }));
   const properties = keysOf(rows.map((row) => row.properties as JsonObject)).filter((key) => !repeatsId(rows, key));
-  const further = properties.map((name) => ({ name, cell: (row: Json) => ((row as JsonObject).properties as JsonObject)[name] }));
+  const further = properties.map((name) => ({
+    name,
+    cell: (row: Json) => ((row as JsonObject).properties as JsonObject)[name],
+  }));
   return [...own, ...further];
 }
 
@@ -35,5 +39,7 @@ function keysOf(maps: JsonObject[]): string[] {
 }
 
 function isMap(row: Json): boolean {
-  return isObject(row) && !isVertex(row) && !isEdge(row) && !("type" in row && ["path", "tree", "graph"].includes(String(row.type)));
+  return (
+    isObject(row) && !isVertex(row) && !isEdge(row) && !("type" in row && ["path", "tree", "graph"].includes(String(row.type)))
+  );
 }

@@ -3,7 +3,7 @@
 import { isObject, type Json } from "../server/exact";
 import { isEdge, isVertex, keyOf, type Edge, type Vertex } from "./types";
 
-export interface Found {
+interface Found {
   vertices: Map<string, Vertex>;
   edges: Map<string, Edge>;
 }
@@ -18,9 +18,9 @@ function visit(value: Json, found: Found): void {
   if (Array.isArray(value)) {
     value.forEach((item) => visit(item, found));
   } else if (isVertex(value)) {
-    if (value.id !== null) found.vertices.set(keyOf(value.label, value.id), value);
+    if (value.id !== null) found.vertices.set(keyOf(value.id), value);
   } else if (isEdge(value)) {
-    if (value.id !== null) found.edges.set(keyOf(value.label, value.id), value);
+    if (value.id !== null) found.edges.set(keyOf(value.id), value);
   } else if (isObject(value)) {
     Object.values(value).forEach((part) => visit(part, found));
   }
@@ -31,7 +31,9 @@ export function isGraph(results: Json[]): boolean {
   const some = results.slice(0, 20);
   const graphs = some.filter(
     (result) =>
-      isVertex(result) || isEdge(result) || (isObject(result) && ["path", "tree", "graph"].includes(String(result.type)) && holdsVertex(result)),
+      isVertex(result) ||
+      isEdge(result) ||
+      (isObject(result) && ["path", "tree", "graph"].includes(String(result.type)) && holdsVertex(result)),
   );
   return some.length > 0 && graphs.length * 2 > some.length;
 }

@@ -11,7 +11,10 @@ export function textOf(value: Json | undefined): string {
   if (isEdge(value)) return edgeText(value);
   if (hasType(value, "path")) return (value.objects as Json[]).map(textOf).join(" → ");
   if (Array.isArray(value)) return `[${value.map(textOf).join(", ")}]`;
-  if (isObject(value)) return `{${Object.entries(value).map(([key, part]) => `${key}: ${textOf(part)}`).join(", ")}}`;
+  if (isObject(value))
+    return `{${Object.entries(value)
+      .map(([key, part]) => `${key}: ${textOf(part)}`)
+      .join(", ")}}`;
   return value instanceof Exact ? value.text : stringify(value);
 }
 

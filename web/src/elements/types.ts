@@ -22,14 +22,14 @@ export interface Edge {
   properties: JsonObject;
 }
 
-export type Element = Vertex | Edge;
+type Element = Vertex | Edge;
 
 export function isVertex(value: unknown): value is Vertex {
-  return hasType(value, "vertex") && "properties" in value;
+  return hasType(value, "vertex") && "label" in value && isObject(value.properties);
 }
 
 export function isEdge(value: unknown): value is Edge {
-  return hasType(value, "edge") && "outV" in value && "properties" in value;
+  return hasType(value, "edge") && "outV" in value && isObject(value.properties);
 }
 
 export function isElement(value: unknown): value is Element {
@@ -40,7 +40,7 @@ export function hasType(value: unknown, type: string): value is JsonObject {
   return isObject(value as Json) && (value as JsonObject).type === type;
 }
 
-/** The name of an element in this page. Ids of different types are different: 7 is not "7". So are those of different labels. */
-export function keyOf(label: string, id: Id): string {
-  return `${label}\u0000${typeof id === "string" ? `"${id}` : String(id)}`;
+/** The name of an element in this page. Ids of different types are different: 7 is not "7". */
+export function keyOf(id: Id): string {
+  return typeof id === "string" ? `"${id}` : String(id);
 }

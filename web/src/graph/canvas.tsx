@@ -6,16 +6,20 @@ import Sigma from "sigma";
 import { extremityArrow, layerFill, layerPlain, pathCurved, pathLine, pathLoop, sdfCircle } from "sigma/rendering";
 import { color, isDark } from "../theme";
 import { expand } from "./fill";
-import { edgeOf, graph, pin, selected, version } from "./model";
-import { isHidden, look, measure, styles } from "./style";
+import { isLayingOut } from "./layout";
+import { edgeOf, graph, pin, selected, version, type EdgeAttributes, type VertexAttributes } from "./model";
+import { edgeStyle, isHidden, look, measure, styles } from "./style";
 
 /** The picture, while it is shown. */
-export const camera = signal<Sigma | null>(null);
+export const camera = signal<Picture | null>(null);
+type Picture = Sigma<VertexAttributes, EdgeAttributes>;
 
 const FONT = "system-ui, sans-serif";
-/** In larger graphs, edges have no names, and are straight. */
-const EDGE_NAMES_MAX = 150;
-const CURVES_MAX = 600;
+/** In larger graphs, only the edges of the selected vertex have names, if they are no more than this. */
+const NAMES_MAX = 30;
+/** In larger graphs, edges are straight, cannot be clicked, and only show while nothing moves. So moving stays smooth. */
+const EDGES_MAX = 600;
+const isLarge = (): boolean => graph.size > EDGES_MAX;
 
 const primitives = {
   nodes: { shapes: [sdfCircle()], layers: [layerFill()] },
@@ -33,8 +37,8 @@ export function Canvas() {
     const sigma = draw(host.current!);
     camera.value = sigma;
     const stop = effect(() => {
-      [styles.value, measure.value, isDark.value, selected.value, version.value];
-      sigma.setSetting("renderEdgeLabels", graph.size <= EDGE_NAMES_MAX);
+      [styles.value, measure.value, isDark.value, selected.value, version.value, isLayingOut.value];
+      sigma.setSettings({ renderEdgeLabels: !isLarge(), hideEdgesOnMove: isLarge(), enableEdgeEvents: !isLarge() });
       sigma.refresh({ schedule: true });
     });
     return () => {
@@ -46,24 +50,24 @@ export function Canvas() {
   return <div class="canvas" ref={host} aria-hidden="true" />;
 }
 
-function draw(host: HTMLElement): Sigma {
-  const sigma = new Sigma(graph as never, host, {
+function draw(host: HTMLElement): Picture {
+  const sigma: Picture = new Sigma(graph, host, {
     primitives,
     settings: {
       enableNodeDrag: true,
       allowInvalidContainer: true,
       itemSizesReference: "screen",
       labelRenderedSizeThreshold: 0,
+      labelGridCellSize: 70,
       minEdgeThickness: 0.6,
       enableCameraRotation: false,
       minCameraRatio: 0.02,
       maxCameraRatio: 20,
       doubleClickZoomingRatio: 1,
-      enableEdgeEvents: true,
     },
     nodeReducer: (key, data) => ({ ...data, ...vertexDisplay(key) }),
     edgeReducer: (key, data) => ({ ...data, ...edgeDisplay(key) }),
-  }) as unknown as Sigma;
+  });
   sigma.on("clickNode", ({ node }) => (selected.value = { kind: "vertex", key: node }));
   sigma.on("clickEdge", ({ edge }) => (selected.value = { kind: "edge", key: edge }));
   sigma.on("clickStage", () => (selected.value = null));
@@ -101,14 +105,18 @@ function vertexDisplay(key: string) {
 function edgeDisplay(key: string) {
   const edge = edgeOf(key);
   const isSelected = selected.value?.key === key;
+  const isNear = isSelected || graph.extremities(key).includes(selected.value?.key ?? "");
+  const isNamed = graph.size <= NAMES_MAX || isSelected || (isNear && graph.degree(selected.value!.key) <= NAMES_MAX);
   return {
     label: edge.label,
-    color: color(isSelected ? "accent-text" : "edge"),
+    color: color(isNear ? "accent-text" : "edge"),
+    labelVisibility: isNamed ? ("visible" as const) : ("hidden" as const),
     labelColor: color("muted"),
     labelFont: FONT,
     labelSize: 11,
-    size: isSelected ? 3 : graph.size > CURVES_MAX ? 0.7 : 1.4,
-    parallelPath: graph.size > CURVES_MAX ? "straight" : "curved",
-    visibility: isHidden(edge.label) ? ("hidden" as const) : ("visible" as const),
+    size: isSelected ? 3 : isLarge() ? 0.7 : 1.4,
+    parallelPath: isLarge() ? "straight" : "curved",
+    visibility:
+      isHidden(edgeStyle(edge.label)) || (isLarge() && isLayingOut.value) ? ("hidden" as const) : ("visible" as const),
   };
 }

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import * as api from "../server/api";
 import type { Json } from "../server/exact";
+import { wordsOf } from "../server/client";
 import { find } from "../elements/find";
 import { keyOf, type Edge, type Vertex } from "../elements/types";
 import { counted } from "../elements/text";
@@ -13,27 +14,43 @@ import { startLayout } from "./layout";
 /** The most edges that are looked up by themselves. */
 const EDGES_MAX = 5000;
 /** The most neighbours that come at a time. */
-export const NEIGHBOURS_MAX = 50;
+const NEIGHBOURS_MAX = 50;
 
 /** Whether results are added to what is in view, and do not replace it. */
 export const isKept = signal(false);
 
 export type Direction = "both" | "out" | "in";
 
+/** Goes up with each new content of the view: what was asked for an older one is then left out. */
+let turn = 0;
+
+/** Says in the view why something could not be brought. The place in a query of this page helps nobody. */
+async function told(work: Promise<void>): Promise<void> {
+  await work.catch((error: unknown) => (remark.value = `Not all could be brought: ${wordsOf(error).split("\n")[0]}.`));
+}
+
+export const showResults = (results: Json[]) => told(bringResults(results));
+export const showVertices = (ids: api.Id[]) => told(bringVertices(ids));
+export const expand = (key: string, direction: Direction = "both", label: string | null = null) =>
+  told(bringNeighbours(key, direction, label));
+
 /** Puts the elements of results into the view, with the ends of their edges, or with the edges between them. */
-export async function showResults(results: Json[]): Promise<void> {
+async function bringResults(results: Json[]): Promise<void> {
+  const own = ++turn;
   if (!isKept.value) clear();
   const found = find(results);
   const [vertices, edges] = [[...found.vertices.values()], [...found.edges.values()]];
   if (vertices.length + edges.length === 0) return;
-  add([...vertices, ...(await missingEnds(edges, found.vertices))], edges);
+  const ends = await missingEnds(edges, found.vertices);
+  if (own !== turn) return;
+  add([...vertices, ...ends], edges);
   if (edges.length === 0) await addEdgesBetween(graph.nodes());
   startLayout();
 }
 
 /** Shows one vertex, in what is in view already. */
 export async function showVertex(vertex: Vertex): Promise<string> {
-  const key = keyOf(vertex.label, vertex.id);
+  const key = keyOf(vertex.id);
   if (!graph.hasNode(key)) {
     add([vertex], []);
     await addEdgesBetween([key]);
@@ -42,10 +59,10 @@ export async function showVertex(vertex: Vertex): Promise<string> {
   return key;
 }
 
-/** Vertices by their ids. */
-export async function showVertices(ids: api.Id[]): Promise<void> {
+async function bringVertices(ids: api.Id[]): Promise<void> {
   const vertices = await ask<Vertex>("g.V(ids)", { ids });
   add(vertices, []);
+  if (vertices.length < ids.length) remark.value = `${vertices.length} of ${ids.length} vertices were found.`;
   await addEdgesBetween(graph.nodes());
   startLayout();
 }
@@ -57,18 +74,17 @@ function ask<T>(gremlin: string, parameters: { [name: string]: Json }): Promise<
 /** The ends of edges that are no results themselves. */
 async function missingEnds(edges: Edge[], known: Map<string, Vertex>): Promise<Vertex[]> {
   const ends = new Map<string, api.Id>();
-  for (const { outV, outVLabel, inV, inVLabel } of edges) {
-    ends.set(keyOf(outVLabel, outV), outV);
-    ends.set(keyOf(inVLabel, inV), inV);
+  for (const { outV, inV } of edges) {
+    ends.set(keyOf(outV), outV);
+    ends.set(keyOf(inV), inV);
   }
   const missing = [...ends].filter(([key]) => !known.has(key) && !graph.hasNode(key)).slice(0, VERTICES_MAX);
   if (missing.length === 0) return [];
-  const found = await ask<Vertex>("g.V(ids)", { ids: missing.map(([, id]) => id) });
-  return found.filter((vertex) => ends.has(keyOf(vertex.label, vertex.id)));
+  return ask<Vertex>("g.V(ids)", { ids: missing.map(([, id]) => id) });
 }
 
 /** Adds the edges that lead from these vertices to others in view, and the other way. */
-export async function addEdgesBetween(keys: string[]): Promise<void> {
+async function addEdgesBetween(keys: string[]): Promise<void> {
   const ids = idsOf(keys);
   if (ids.length === 0) return;
   const parameters = { ids, inside: idsOf(graph.nodes()), most: EDGES_MAX };
@@ -84,18 +100,18 @@ function idsOf(keys: string[]): api.Id[] {
 }
 
 /** Brings neighbours of a vertex that are not in view yet, at most fifty at a time, and says how many are left. */
-export async function expand(key: string, direction: Direction = "both", label: string | null = null): Promise<void> {
-  const { id: center, label: own } = vertexOf(key);
+async function bringNeighbours(key: string, direction: Direction, label: string | null): Promise<void> {
+  const center = vertexOf(key).id;
   const step = `${direction}(${label === null ? "" : "along"})`;
-  const from = `g.V(center).hasLabel(own).${step}.dedup()`;
+  const from = `g.V(center).${step}.dedup()`;
   const known = graph.neighbors(key).map((near) => vertexOf(near).id);
-  const parameters = { center, own, known, ...(label === null ? {} : { along: label }) };
+  const parameters = { center, known, ...(label === null ? {} : { along: label }) };
   const isNew = "not(__.hasId(within(known)))";
   const [found, counts] = await Promise.all([
     ask<Vertex>(`${from}.${isNew}.limit(most)`, { ...parameters, most: NEIGHBOURS_MAX }),
     ask<number>(`${from}.${isNew}.count()`, parameters),
   ]);
-  const keys = found.map((vertex) => keyOf(vertex.label, vertex.id));
+  const keys = found.map((vertex) => keyOf(vertex.id));
   const isNewHere = keys.filter((one) => !graph.hasNode(one));
   const added = add(found, [], key);
   await addEdgesBetween([key, ...isNewHere]);
@@ -107,3 +123,6 @@ export async function expand(key: string, direction: Direction = "both", label: 
         (left > 0 ? ` ${counted(left, "neighbour")} more: expand again for the next ${NEIGHBOURS_MAX}.` : "");
   if (added > 0) startLayout();
 }
+
+// The view shows one database.
+database.subscribe(clear);

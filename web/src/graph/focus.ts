@@ -1,13 +1,17 @@
 // Moves the picture: to a vertex, to the whole, nearer, farther, aside.
 
 import { camera } from "./canvas";
-import { selected } from "./model";
+import { stopLayout } from "./layout";
+import { graph, selected } from "./model";
 
 /** Selects a vertex and brings it to the middle. */
 export function focus(key: string): void {
   selected.value = { kind: "vertex", key };
-  const place = camera.value?.getNodeDisplayData(key);
-  if (place) void camera.value!.getCamera().animate({ x: place.x, y: place.y, ratio: 0.5 }, { duration: 300 });
+  stopLayout();
+  const picture = camera.value;
+  if (picture === null) return;
+  const { x, y } = picture.graphToFramedGraph(graph.getNodeAttributes(key));
+  void picture.getCamera().animate({ x, y, ratio: 0.5 }, { duration: 300 });
 }
 
 export function fit(): void {

@@ -9,10 +9,14 @@ import { graph, version } from "./model";
 
 export const isLayingOut = signal(false);
 
-/** The time of a frame that the layout takes. */
-const SLICE_MS = 8;
-/** It ends by itself after so many rounds. */
+/** The least and the most time that the layout takes of a frame. Where drawing is slow, it takes half of the time. */
+const SLICE_MS_MIN = 8;
+const SLICE_MS_MAX = 100;
+/** It ends by itself after so many rounds, or after this time. */
 const ROUNDS_MAX = 600;
+const TIME_MS_MAX = 10_000;
+/** With more vertices, those that are far push together: that takes less time. */
+const EXACT_MAX = 500;
 
 let frame = 0;
 
@@ -21,17 +25,27 @@ export function startLayout(): void {
   stopLayout();
   if (graph.order < 2) return;
   isLayingOut.value = true;
-  const settings = { ...defaults, ...inferSettings(graph), gravity: 1, slowDown: 2 + Math.log(graph.order) };
+  const settings = {
+    ...defaults,
+    ...inferSettings(graph),
+    gravity: 1,
+    slowDown: 2 + Math.log(graph.order),
+    barnesHutOptimize: graph.order > EXACT_MAX,
+  };
   let seen = version.peek();
   let matrices = helpers.graphToByteArrays(graph, () => 1);
   let rounds = 0;
+  const began = performance.now();
+  let last = began;
   const step = () => {
     if (seen !== version.peek()) [seen, matrices] = [version.peek(), helpers.graphToByteArrays(graph, () => 1)];
-    const end = performance.now() + SLICE_MS;
+    const now = performance.now();
+    const end = now + Math.min(SLICE_MS_MAX, Math.max(SLICE_MS_MIN, (now - last) / 2));
+    last = now;
     do iterate(settings, matrices.nodes, matrices.edges);
     while (++rounds < ROUNDS_MAX && performance.now() < end);
     helpers.assignLayoutChanges(graph, matrices.nodes, null);
-    if (rounds < ROUNDS_MAX) frame = requestAnimationFrame(step);
+    if (rounds < ROUNDS_MAX && now - began < TIME_MS_MAX) frame = requestAnimationFrame(step);
     else isLayingOut.value = false;
   };
   frame = requestAnimationFrame(step);

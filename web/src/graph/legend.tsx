@@ -1,11 +1,10 @@
 // The labels in view. Each can get another colour and caption, or be hidden. And the values that are shown as colour or size.
 
 import { useState } from "preact/hooks";
-import { count } from "../elements/text";
+import { captionKey, count } from "../elements/text";
 import { Field, Select } from "../ui/parts";
 import { graph, labels, vertexOf } from "./model";
-import { captionOf, colorOf, isHidden, limitsOf, measure, SCALE, setStyle, styles, type Measure } from "./style";
-import { captionKey } from "../elements/text";
+import { captionOf, colorOf, edgeStyle, isHidden, limitsOf, measure, SCALE, setStyle, styles, type Measure } from "./style";
 
 export function Legend() {
   const [open, setOpen] = useState<string | null>(null);
@@ -22,7 +21,7 @@ export function Legend() {
                 <span class="dot" style={{ background: colorOf(label) }} />
                 {label} <span class="muted">{count(number)}</span>
               </button>
-              <Hide label={label} />
+              <Hide name={label} of={label} />
             </div>
             {open === label && <Style label={label} />}
           </li>
@@ -36,7 +35,7 @@ export function Legend() {
               <span class="dash" />
               {label} <span class="muted">{count(number)}</span>
             </span>
-            <Hide label={label} />
+            <Hide name={label} of={edgeStyle(label)} />
           </li>
         ))}
       </ul>
@@ -44,10 +43,10 @@ export function Legend() {
   );
 }
 
-function Hide({ label }: { label: string }) {
-  const hidden = isHidden(label);
+function Hide({ name, of }: { name: string; of: string }) {
+  const hidden = isHidden(of);
   return (
-    <button class="quiet" aria-pressed={hidden} aria-label={`Hide ${label}`} onClick={() => setStyle(label, { isHidden: !hidden })}>
+    <button class="quiet" aria-pressed={hidden} aria-label={`Hide ${name}`} onClick={() => setStyle(of, { isHidden: !hidden })}>
       {hidden ? "Show" : "Hide"}
     </button>
   );
@@ -58,7 +57,9 @@ const BY_ID = "";
 function Style({ label }: { label: string }) {
   const first = graph.findNode((_, { vertex }) => vertex.label === label);
   if (first === undefined) return null;
-  const keys = new Set(graph.filterNodes((_, { vertex }) => vertex.label === label).flatMap((key) => Object.keys(vertexOf(key).properties)));
+  const keys = new Set(
+    graph.filterNodes((_, { vertex }) => vertex.label === label).flatMap((key) => Object.keys(vertexOf(key).properties)),
+  );
   const chosen = styles.value.get(label)?.caption;
   const now = (chosen === undefined ? captionKey(vertexOf(first)) : chosen) ?? BY_ID;
   return (
@@ -83,9 +84,11 @@ function Values({ measure: shown }: { measure: Measure }) {
   return (
     <div class="measure">
       <h3>
-        {shown.name} as {shown.as}
+        {shown.name} as {shown.as === "color" ? "colour" : "size"}
       </h3>
-      {shown.as === "color" && !shown.isGroups && <div class="scale" style={{ background: `linear-gradient(90deg, ${SCALE.join()})` }} />}
+      {shown.as === "color" && !shown.isGroups && (
+        <div class="scale" style={{ background: `linear-gradient(90deg, ${SCALE.join()})` }} />
+      )}
       {shown.isGroups && <p>Each group has a colour.</p>}
       {!shown.isGroups && Number.isFinite(low) && (
         <p class="ends">

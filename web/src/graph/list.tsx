@@ -26,12 +26,15 @@ export function List() {
           ))}
         </tbody>
       </table>
-      {keys.length > SHOWN_MAX && <p class="hint">{counted(keys.length - SHOWN_MAX, "vertex", "vertices")} more are not listed.</p>}
+      {keys.length > SHOWN_MAX && (
+        <p class="hint">{counted(keys.length - SHOWN_MAX, "vertex", "vertices")} more are not listed.</p>
+      )}
     </div>
   );
 }
 
 function Line({ of }: { of: string }) {
+  version.value;
   const { label, id } = vertexOf(of);
   return (
     <tr aria-selected={selected.value?.key === of}>

@@ -16,7 +16,7 @@ export interface EdgeAttributes {
   edge: Edge;
 }
 
-export type Selected = { kind: "vertex" | "edge"; key: string };
+type Selected = { kind: "vertex" | "edge"; key: string };
 
 export const graph = new MultiDirectedGraph<VertexAttributes, EdgeAttributes>();
 
@@ -36,13 +36,13 @@ export function add(vertices: Iterable<Vertex>, edges: Iterable<Edge>, near?: st
   const before = graph.order;
   let left = 0;
   for (const vertex of vertices) {
-    const key = keyOf(vertex.label, vertex.id);
+    const key = keyOf(vertex.id);
     if (graph.hasNode(key)) graph.setNodeAttribute(key, "vertex", vertex);
     else if (graph.order < VERTICES_MAX) graph.addNode(key, { ...placeFor(near), vertex, fixed: false });
     else left++;
   }
   for (const edge of edges) {
-    const [key, [from, to]] = [keyOf(edge.label, edge.id), endsOf(edge)];
+    const [key, [from, to]] = [keyOf(edge.id), endsOf(edge)];
     if (!graph.hasEdge(key) && graph.hasNode(from) && graph.hasNode(to)) graph.addDirectedEdgeWithKey(key, from, to, { edge });
   }
   if (left > 0) remark.value = `The view holds ${VERTICES_MAX} vertices at most. ${left} are left out.`;
@@ -50,8 +50,8 @@ export function add(vertices: Iterable<Vertex>, edges: Iterable<Edge>, near?: st
   return graph.order - before;
 }
 
-export function endsOf(edge: Edge): [string, string] {
-  return [keyOf(edge.outVLabel, edge.outV), keyOf(edge.inVLabel, edge.inV)];
+function endsOf(edge: Edge): [string, string] {
+  return [keyOf(edge.outV), keyOf(edge.inV)];
 }
 
 /** A place beside a vertex, or anywhere. The same graph always gets the same places. */

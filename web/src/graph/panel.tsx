@@ -11,7 +11,6 @@ import { edgeOf, graph, pin, removeVertex, selected, version, vertexOf } from ".
 import { captionOf } from "./style";
 
 export function Panel() {
-  version.value;
   const now = selected.value;
   if (now === null) return <p class="hint">Click a vertex to see it. Double click brings its neighbours. Drag pins it.</p>;
   return (
@@ -29,6 +28,7 @@ const DIRECTIONS: [Direction, string][] = [
 ];
 
 function VertexPanel({ of }: { of: string }) {
+  version.value;
   const [direction, setDirection] = useState<Direction>("both");
   const [label, setLabel] = useState(ANY);
   const { id, label: own, furtherLabels, properties } = vertexOf(of);
@@ -37,7 +37,6 @@ function VertexPanel({ of }: { of: string }) {
   return (
     <>
       <h3>{captionOf(of)}</h3>
-      <Properties of={{ label: [own, ...(furtherLabels ?? [])].join(", "), id: id as never }} properties={properties} />
       <div class="fields">
         <Field label="Edges">
           <Select value={label} of={[[ANY, "of all labels"], ...names]} choose={setLabel} />
@@ -55,6 +54,7 @@ function VertexPanel({ of }: { of: string }) {
         </Action>
         <Action onClick={() => removeVertex(of)}>Remove from view</Action>
       </div>
+      <Properties of={{ label: [own, ...(furtherLabels ?? [])].join(", "), id: id as never }} properties={properties} />
     </>
   );
 }

@@ -2,25 +2,39 @@
 
 import { color } from "../theme";
 import { edgeOf, graph } from "./model";
-import { isHidden, look, type Look } from "./style";
+import { curve, type Curve, type Disc } from "../ui/curves";
+import { edgeStyle, isHidden, look, type Look } from "./style";
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
 const WIDTH = 1600;
 const MARGIN = 80;
+/** In larger graphs, edges have no names. */
+const NAMES_MAX = 150;
 
-type Placed = Look & { x: number; y: number };
+type Placed = Look & Disc;
 
 export function svgOf(): string {
   const { placed, height } = places();
   const svg = make("svg", { xmlns: NAMESPACE, viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, height });
   svg.setAttribute("font-family", "system-ui, sans-serif");
   svg.append(make("rect", { width: WIDTH, height, fill: color("ground") }), arrow());
-  graph.forEachEdge((key, _, from, to) => {
-    const [start, end] = [placed.get(from), placed.get(to)];
-    if (start && end && !isHidden(edgeOf(key).label)) svg.append(line(edgeOf(key).label, start, end));
-  });
+  svg.append(...lines(placed));
   for (const vertex of placed.values()) svg.append(...disc(vertex));
   return new XMLSerializer().serializeToString(svg);
+}
+
+/** The edges whose ends are shown. Those between the same two vertices lie beside each other. */
+function lines(placed: Map<string, Placed>): SVGElement[] {
+  const shown = graph.filterEdges(
+    (_, { edge }, from, to) => placed.has(from) && placed.has(to) && !isHidden(edgeStyle(edge.label)),
+  );
+  const pairs = Map.groupBy(shown, (key) => graph.extremities(key).toSorted().join("\u0001"));
+  return [...pairs.values()].flatMap((same) =>
+    same.flatMap((key, at) => {
+      const [from, to] = graph.extremities(key).map((end) => placed.get(end)!);
+      return line(edgeOf(key).label, curve(from!, to!, at, same.length), shown.length <= NAMES_MAX);
+    }),
+  );
 }
 
 /** The places of all vertices that are not hidden, so that they fill the picture. */
@@ -34,7 +48,8 @@ function places(): { placed: Map<string, Placed>; height: number } {
   const height = Math.round(Math.max(200, (top - bottom) * scale + 2 * MARGIN));
   const at = (key: string): Placed => {
     const { x, y } = graph.getNodeAttributes(key);
-    return { ...look(key), x: MARGIN + (x - left) * scale, y: MARGIN + (top - y) * scale };
+    const own = look(key);
+    return { ...own, r: own.size, x: MARGIN + (x - left) * scale, y: MARGIN + (top - y) * scale };
   };
   return { placed: new Map(keys.map((key) => [key, at(key)])), height };
 }
@@ -47,32 +62,35 @@ function make(name: string, attributes: { [name: string]: string | number }, tex
 }
 
 function arrow(): SVGElement {
-  const marker = make("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" });
+  const marker = make("marker", {
+    id: "arrow",
+    viewBox: "0 0 8 8",
+    refX: 8,
+    refY: 4,
+    markerWidth: 7,
+    markerHeight: 7,
+    orient: "auto",
+  });
   marker.append(make("path", { d: "M0 0 8 4 0 8z", fill: color("edge") }));
   return marker;
 }
 
-/** A line from rim to rim, or a loop. */
-function line(label: string, from: Placed, to: Placed): SVGElement {
+function line(label: string, { path: d, x, y, anchor }: Curve, isNamed: boolean): SVGElement[] {
   const stroke = { fill: "none", stroke: color("edge"), "stroke-width": 1.5, "marker-end": "url(#arrow)" };
-  const [dx, dy] = [to.x - from.x, to.y - from.y];
-  const length = Math.hypot(dx, dy);
-  const round = (value: number) => value.toFixed(1);
-  const [x, y, r] = [from.x, from.y, from.size];
-  const d =
-    length < 1e-6
-      ? `M${round(x)} ${round(y - r)}c${-3 * r} ${-3 * r} ${3 * r} ${-3 * r} ${r} ${r / 2}`
-      : `M${round(x + (dx * r) / length)} ${round(y + (dy * r) / length)}` +
-        `L${round(to.x - (dx * to.size) / length)} ${round(to.y - (dy * to.size) / length)}`;
   const path = make("path", { d, ...stroke });
   path.append(make("title", {}, label));
-  return path;
+  const name = { x: x.toFixed(1), y: y.toFixed(1), "font-size": 11, "text-anchor": anchor, fill: color("muted") };
+  return isNamed ? [path, make("text", name, label)] : [path];
 }
 
-function disc({ x, y, size, color: fill, caption }: Placed): SVGElement[] {
+function disc({ x, y, r, color: fill, caption }: Placed): SVGElement[] {
   const [cx, cy] = [x.toFixed(1), y.toFixed(1)];
-  const text = make("text", { x: (x + size + 4).toFixed(1), y: (y + 4).toFixed(1), "font-size": 12, fill: color("text") }, caption);
-  return [make("circle", { cx, cy, r: size, fill }), text];
+  const text = make(
+    "text",
+    { x: (x + r + 4).toFixed(1), y: (y + 4).toFixed(1), "font-size": 12, fill: color("text") },
+    caption,
+  );
+  return [make("circle", { cx, cy, r, fill }), text];
 }
 
 /** The same picture in pixels. */

@@ -50,7 +50,9 @@ function matches(wanted: string): string[] {
   const begins = (key: string) => captionOf(key).toLowerCase().startsWith(wanted);
   const holds = graph.nodes().filter((key) => {
     const { id, properties } = vertexOf(key);
-    return [captionOf(key), String(id), ...Object.values(properties).map(textOf)].some((text) => text.toLowerCase().includes(wanted));
+    return [captionOf(key), String(id), ...Object.values(properties).map(textOf)].some((text) =>
+      text.toLowerCase().includes(wanted),
+    );
   });
   return [...holds.filter(begins), ...holds.filter((key) => !begins(key))].slice(0, SHOWN_MAX);
 }

@@ -20,7 +20,8 @@ const isList = signal(false);
 
 export function GraphView() {
   const { vertices, edges } = size.value;
-  if (vertices === 0) return <p class="empty">Nothing to draw. Run a query that gives vertices, edges or paths: g.V().limit(25)</p>;
+  if (vertices === 0)
+    return <p class="empty">Nothing to draw. Run a query that gives vertices, edges or paths: g.V().limit(25)</p>;
   return (
     <div class="graph">
       <div class="toolbar">
@@ -47,9 +48,9 @@ export function GraphView() {
             {counted(vertices, "vertex", "vertices")}, {counted(edges, "edge")}.{remark.value !== null && ` ${remark.value}`}
           </p>
         </div>
-        <aside class="side">
-          <Panel />
+        <aside class="side stacked">
           <Legend />
+          <Panel />
         </aside>
       </div>
     </div>

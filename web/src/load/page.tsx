@@ -83,11 +83,18 @@ async function load({ file, preview }: Chosen, rows: Rows): Promise<void> {
   try {
     const sent = names.size > 0 ? renamed(file, preview, names) : file;
     const begun = await api.ingest(database.value!, rows.parameters(), TYPES[preview.form], sent);
-    await follow(begun, (now) => (job.value = now));
+    await follow(begun, (now) => (job.value = naming(now, file.name)));
     await readSchema();
   } catch (error) {
     why.value = wordsOf(error);
   }
+}
+
+/** The server calls the file `rows`. A person knows it by its own name. */
+function naming(job: api.Job, name: string): api.Job {
+  const named = (text: string) => text.replace(/\brows(?=:\d)/g, () => name);
+  const warnings = ((job.summary?.warnings ?? []) as string[]).map(named);
+  return { ...job, error: job.error && named(job.error), summary: job.summary && { ...job.summary, warnings } };
 }
 
 function Drop() {

@@ -98,7 +98,9 @@ export function Plan(props: Parts) {
           ))}
         </div>
       </fieldset>
-      {of.kind === "header" && <p class="hint">For files that Mangrove, Neo4j or Neptune exported: their columns name labels and ends.</p>}
+      {of.kind === "header" && (
+        <p class="hint">For files that Mangrove, Neo4j or Neptune exported: their columns name labels and ends.</p>
+      )}
       {of.kind === "vertices" && <Vertices {...{ of, columns, change }} />}
       {of.kind === "edges" && <Edges {...{ of, columns, change }} />}
       <div class="fields">

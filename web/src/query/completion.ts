@@ -42,7 +42,10 @@ function step({ name, description }: { name: string; description: string }): Com
 function words(): Completion[] {
   const plain = language.value.words.map((label) => ({ label, type: "keyword" }));
   const { steps } = language.value;
-  return [...plain, ...steps.filter(({ name }) => !language.value.words.includes(name)).map((one) => ({ ...step(one), boost: -1 }))];
+  return [
+    ...plain,
+    ...steps.filter(({ name }) => !language.value.words.includes(name)).map((one) => ({ ...step(one), boost: -1 })),
+  ];
 }
 
 /** Labels first, then the keys of properties. */

@@ -13,7 +13,7 @@ const gremlin = StreamLanguage.define<State>({
   token(stream, state) {
     if (state.quote !== null) return restOfString(state, () => stream.next());
     if (stream.eatSpace()) return null;
-    if (stream.match("//")) return stream.skipToEnd(), "comment";
+    if (stream.match("//")) return (stream.skipToEnd(), "comment");
     const quote = stream.match(/^('''|"""|'|")/) as RegExpMatchArray | null;
     if (quote) {
       state.quote = quote[0];

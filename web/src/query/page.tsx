@@ -8,11 +8,27 @@ import { focus } from "../graph/focus";
 import { GraphView } from "../graph/view";
 import { JsonView } from "../results/json";
 import { ExplainView, ProfileView } from "../results/plan";
+import { csvOf } from "../results/csv";
 import { Table } from "../results/table";
+import { download } from "../ui/download";
 import { Action, Tabs } from "../ui/parts";
 import { Editor } from "./editor";
 import { HistoryPanel } from "./past";
-import { error, explanation, hasRun, isRunning, note, parameters, profile, rows, run, seconds, stop, tab, type Tab } from "./run";
+import {
+  error,
+  explanation,
+  hasRun,
+  isRunning,
+  note,
+  parameters,
+  profile,
+  rows,
+  run,
+  seconds,
+  stop,
+  tab,
+  type Tab,
+} from "./run";
 
 const isHistory = signal(false);
 const isParameters = signal(parameters.peek() !== "");
@@ -100,7 +116,13 @@ function Results() {
   if (profile.value) tabs.push(["profile", "Profile"]);
   return (
     <>
-      <Tabs label="Results" of={tabs} chosen={tab.value} choose={(chosen) => (tab.value = chosen)} />
+      <div class="results-head">
+        <Tabs label="Results" of={tabs} chosen={tab.value} choose={(chosen) => (tab.value = chosen)} />
+        <span class="spring" />
+        {tab.value === "table" && rows.value.length > 0 && (
+          <Action onClick={() => download("results.csv", csvOf(rows.value), "text/csv")}>Save as CSV</Action>
+        )}
+      </div>
       <div class="results" role="tabpanel" aria-label={tab.value}>
         <Body />
       </div>
@@ -113,7 +135,11 @@ function Body() {
   if (tab.value === "explain" && explanation.value) return <ExplainView of={explanation.value} />;
   if (tab.value === "profile" && profile.value) return <ProfileView of={profile.value} />;
   if (rows.value.length === 0) return <p class="empty">{isRunning.value ? "Waiting for results." : "No results."}</p>;
-  return tab.value === "json" ? <JsonView value={rows.value} /> : <Table rows={rows.value} showVertex={(vertex) => void openVertex(vertex)} />;
+  return tab.value === "json" ? (
+    <JsonView value={rows.value} />
+  ) : (
+    <Table rows={rows.value} showVertex={(vertex) => void openVertex(vertex)} />
+  );
 }
 
 async function openVertex(vertex: Vertex): Promise<void> {

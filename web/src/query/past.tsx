@@ -12,7 +12,13 @@ export function HistoryPanel({ close }: { close: () => void }) {
   return (
     <aside class="side history" aria-label="History">
       <div class="toolbar">
-        <input type="search" placeholder="Search" aria-label="Search the history" value={wanted} onInput={(event) => want(event.currentTarget.value)} />
+        <input
+          type="search"
+          placeholder="Search"
+          aria-label="Search the history"
+          value={wanted}
+          onInput={(event) => want(event.currentTarget.value)}
+        />
         <button onClick={forgetAll} title="Forget all queries">
           Clear
         </button>
@@ -20,23 +26,28 @@ export function HistoryPanel({ close }: { close: () => void }) {
           ✕
         </button>
       </div>
-      {found.length === 0 && <p class="hint">{past.value.length === 0 ? "Queries that ran show here." : "No query has this text."}</p>}
+      {found.length === 0 && (
+        <p class="hint">{past.value.length === 0 ? "Queries that ran show here." : "No query has this text."}</p>
+      )}
       <ul>
         {found.map((query) => (
           <li key={`${query.at}${query.text}`}>
             <button class="quiet past" onClick={() => take(query)}>
               <code>{query.text}</code>
-              <small>
-                {new Date(query.at).toLocaleString()} · {query.results === null ? "failed" : counted(query.results, "result")} ·{" "}
-                {duration(query.seconds)}
-                {query.database !== database.value && ` · ${query.database}`}
-              </small>
+              <small>{factsOf(query).join(" · ")}</small>
             </button>
           </li>
         ))}
       </ul>
     </aside>
   );
+}
+
+/** When it ran, what it gave, how long it took, and where, if that is not here. */
+function factsOf({ at, results, seconds, database: where }: Past): string[] {
+  const gave = results === null ? "failed" : counted(results, "result");
+  const facts = [new Date(at).toLocaleString(), gave, duration(seconds)];
+  return where === database.value ? facts : [...facts, where];
 }
 
 function take(query: Past): void {

@@ -5,7 +5,7 @@
 //   1 | g.V().outt()
 //     |       ^^^^ did you mean `out`?
 
-export interface Place {
+interface Place {
   from: number;
   to: number;
 }
@@ -18,7 +18,10 @@ export function placeOf(message: string, text: string): Place | null {
   const marks = lines[at + 1]?.match(/^ *\| ( *)(\^+)/);
   if (!shown || !marks) return null;
   const line = Number(shown[1]);
-  const starts = text.split("\n").slice(0, line - 1).reduce((sum, before) => sum + before.length + 1, 0);
+  const starts = text
+    .split("\n")
+    .slice(0, line - 1)
+    .reduce((sum, before) => sum + before.length + 1, 0);
   const own = text.split("\n")[line - 1] ?? "";
   // Long lines are cut: what is shown then begins with an ellipsis.
   const [before, marked] = [marks[1]!.length, marks[2]!.length];

@@ -16,6 +16,8 @@ export type Tab = "table" | "json" | "graph" | "explain" | "profile";
 
 /** The most results that are shown. */
 const ROWS_MAX = 10_000;
+/** More results show as a table first. */
+const DRAWN_MAX = 2000;
 
 export const text = signal(past.peek()[0]?.text ?? "g.V().limit(25)");
 export const parameters = signal(past.peek()[0]?.parameters ?? "");
@@ -47,6 +49,7 @@ export async function run(what: What): Promise<void> {
   isStopped = false;
   clear(what);
   const began = Date.now();
+  const tabBefore = tab.value;
   const clock = setInterval(() => (seconds.value = (Date.now() - began) / 1000), 100);
   try {
     const query = asked();
@@ -59,7 +62,10 @@ export async function run(what: What): Promise<void> {
   clearInterval(clock);
   seconds.value = (Date.now() - began) / 1000;
   isRunning.value = false;
-  if (what === "results") void showResults(rows.value);
+  if (what === "results") {
+    if (tab.value === tabBefore) tab.value = tabFor(rows.value, tabBefore);
+    void showResults(rows.value);
+  }
   const results = error.value === null ? (profile.value?.results ?? rows.value.length) : null;
   if (what !== "explain") keepInHistory(name, began, results);
   if (what !== "explain" && /\b(addV|addE|property|drop|mergeV|mergeE)\b/.test(text.value)) void readSchema();
@@ -69,11 +75,8 @@ function clear(what: What): void {
   batch(() => {
     [isRunning.value, hasRun.value, seconds.value, error.value, note.value] = [true, true, 0, null, null];
     [rows.value, explanation.value, profile.value] = [[], null, null];
-    if (what === "results") {
-      if (tab.value === "explain" || tab.value === "profile") tab.value = "table";
-    } else {
-      tab.value = what;
-    }
+    if (what !== "results") tab.value = what;
+    else if (tab.value === "explain" || tab.value === "profile") tab.value = "table";
   });
 }
 
@@ -91,13 +94,10 @@ function asked(): Query {
 }
 
 async function readRows(name: string, query: Query): Promise<void> {
-  let isFirst = true;
   let isCut = false;
   const take = (more: Json[]): boolean => {
     const all = [...rows.value, ...more];
     isCut = all.length > ROWS_MAX;
-    if (isFirst) tab.value = isGraph(all) ? "graph" : tab.value === "json" ? "json" : "table";
-    isFirst = false;
     rows.value = isCut ? all.slice(0, ROWS_MAX) : all;
     return !isCut;
   };
@@ -105,9 +105,16 @@ async function readRows(name: string, query: Query): Promise<void> {
   if (isCut) note.value = `The first ${count(ROWS_MAX)} results. Add limit(), or export the graph with mangrove export.`;
 }
 
+/** Elements and paths show as a graph, unless they are too many to see. */
+function tabFor(results: Json[], before: Tab): Tab {
+  if (results.length <= DRAWN_MAX && isGraph(results)) return "graph";
+  return before === "json" ? "json" : "table";
+}
+
 function fail(failure: unknown): void {
   const some = count(rows.value.length);
-  if (isAbort(failure) && isStopped) note.value = `Stopped. These ${some} results are not all.`;
+  if (isAbort(failure) && isStopped)
+    note.value = rows.value.length === 0 ? "Stopped." : `Stopped. These ${some} results are not all.`;
   else if (failure instanceof BrokenOff)
     error.value = `The query failed after ${some} results. They are not all. Profile shows why it failed.`;
   else error.value = wordsOf(failure);
@@ -116,3 +123,9 @@ function fail(failure: unknown): void {
 function keepInHistory(name: string, at: number, results: number | null): void {
   remember({ text: text.value, parameters: parameters.value, database: name, at, seconds: seconds.value, results });
 }
+
+// Results belong to one database.
+database.subscribe(() => {
+  [hasRun.value, error.value, note.value] = [false, null, null];
+  [rows.value, explanation.value, profile.value] = [[], null, null];
+});

@@ -71,7 +71,12 @@ function Name({ of }: { of: string | undefined }) {
 }
 
 function Leaf({ value }: { value: Json }) {
-  const kind = typeof value === "string" ? "json-string" : typeof value === "number" || value instanceof Exact ? "json-number" : "json-word";
+  const kind =
+    typeof value === "string"
+      ? "json-string"
+      : typeof value === "number" || value instanceof Exact
+        ? "json-number"
+        : "json-word";
   return <span class={kind}>{stringify(value)}</span>;
 }
 

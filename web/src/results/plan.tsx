@@ -89,7 +89,10 @@ function Tree<S extends Row>(props: { label: string; steps: S[]; columns: Column
       <tbody>
         {props.steps.map((step, at) => (
           <tr key={at} aria-level={step.depth + 1}>
-            <td class={step.first && step.depth > 0 ? "step first" : "step"} style={{ paddingLeft: `${0.6 + step.depth * 1.6}em` }}>
+            <td
+              class={step.first && step.depth > 0 ? "step first" : "step"}
+              style={{ paddingLeft: `${0.6 + step.depth * 1.6}em` }}
+            >
               <code>{step.step}</code>
             </td>
             {props.columns.map(([name, cell]) => (

@@ -26,7 +26,14 @@ export function Table(props: { rows: Json[]; showVertex: (vertex: Vertex) => voi
   const last = Math.min(rows.length, Math.ceil((top + height) / ROW_HEIGHT) + SPARE);
   const links = rows.some(isVertex);
   return (
-    <div class="table" ref={host} tabIndex={0} aria-label="Results" role="region" onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
+    <div
+      class="table"
+      ref={host}
+      tabIndex={0}
+      aria-label="Results"
+      role="region"
+      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+    >
       <table aria-rowcount={rows.length + 1}>
         <thead>
           <tr>

@@ -88,7 +88,10 @@ function NewIndex({ of, make }: { of: Schema; make: (index: Index) => void }) {
         <input type="checkbox" checked={unique} onChange={(event) => setUnique(event.currentTarget.checked)} />
         Unique
       </label>
-      <Action why={whyNotAdmin.value ?? (key === "" ? "The label has no properties." : null)} onClick={() => make({ kind, label, key, unique })}>
+      <Action
+        why={whyNotAdmin.value ?? (key === "" ? "The label has no properties." : null)}
+        onClick={() => make({ kind, label, key, unique })}
+      >
         Make an index
       </Action>
     </div>

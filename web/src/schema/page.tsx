@@ -25,6 +25,7 @@ export function SchemaPage() {
         <Labels title="Edges" labels={known.edgeLabels} from="g.E()" />
       </div>
       <Indexes of={known} />
+      <Parts of={known.segment} />
       <Upkeep />
     </div>
   );
@@ -116,6 +117,44 @@ function Properties({ of }: { of: Label["properties"] }) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+/** What takes the room of compressed segments, the greatest first. */
+function Parts({ of }: { of: Schema["segment"] }) {
+  if (of.length === 0) return null;
+  return (
+    <section aria-label="Compressed parts">
+      <details>
+        <summary>
+          <strong>Compressed parts</strong> <span class="muted">{count(of.length)}</span>
+        </summary>
+        <table>
+          <thead>
+            <tr>
+              <th>of</th>
+              <th>label</th>
+              <th>part</th>
+              <th class="number">size</th>
+              <th>form</th>
+            </tr>
+          </thead>
+          <tbody>
+            {of
+              .toSorted((a, b) => b.bytes - a.bytes)
+              .map(({ of: kind, label, part, bytes: size, form }, at) => (
+                <tr key={at}>
+                  <td>{kind}</td>
+                  <td>{label}</td>
+                  <td>{part}</td>
+                  <td class="number">{bytes(size)}</td>
+                  <td class="muted">{form}</td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      </details>
+    </section>
   );
 }
 

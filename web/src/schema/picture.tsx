@@ -3,6 +3,7 @@
 import type { Schema } from "../server/api";
 import { count } from "../elements/text";
 import { colorOf } from "../graph/style";
+import { curve, type Disc } from "../ui/curves";
 import type { Connection } from "./ends";
 
 const WIDTH = 960;
@@ -10,12 +11,9 @@ const HEIGHT = 520;
 const RADIUS_MIN = 16;
 const RADIUS_MAX = 52;
 
-interface Circle {
+interface Circle extends Disc {
   label: string;
   count: number;
-  x: number;
-  y: number;
-  r: number;
 }
 
 export function Picture({ schema, connections }: { schema: Schema; connections: Connection[] }) {
@@ -23,11 +21,22 @@ export function Picture({ schema, connections }: { schema: Schema; connections: 
   const pairs = Map.groupBy(connections, ({ from, to }) => [from, to].sort().join("\u0000"));
   return (
     <svg class="schema-picture" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={words(schema, connections)}>
-      <marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="9" markerHeight="9" markerUnits="userSpaceOnUse" orient="auto">
+      <marker
+        id="head"
+        viewBox="0 0 10 10"
+        refX="9"
+        refY="5"
+        markerWidth="9"
+        markerHeight="9"
+        markerUnits="userSpaceOnUse"
+        orient="auto"
+      >
         <path d="M0 0 10 5 0 10z" fill="var(--muted)" />
       </marker>
       {[...pairs.values()].flatMap((same) =>
-        same.map((one, at) => <Arrow key={one.edge + one.from} of={one} at={at} all={same.length} circles={circles} schema={schema} />),
+        same.map((one, at) => (
+          <Arrow key={one.edge + one.from} of={one} at={at} all={same.length} circles={circles} schema={schema} />
+        )),
       )}
       {[...circles.values()].map((circle) => (
         <g key={circle.label}>
@@ -41,16 +50,20 @@ export function Picture({ schema, connections }: { schema: Schema; connections: 
   );
 }
 
-/** On an ellipse, the greatest first. */
+/** On an ellipse, the greatest first. Labels that no vertex has any more are left out. */
 function place(schema: Schema): Map<string, Circle> {
-  const labels = Object.entries(schema.vertexLabels).sort(([, a], [, b]) => b.count - a.count);
+  const used = Object.entries(schema.vertexLabels).filter(([, { count }]) => count > 0);
+  const labels = used.sort(([, a], [, b]) => b.count - a.count);
   const most = Math.log(1 + Math.max(1, ...labels.map(([, { count }]) => count)));
   const crowd = Math.min(1, 8 / Math.max(labels.length, 1));
   const circle = ([label, { count }]: (typeof labels)[number], at: number): [string, Circle] => {
     const turn = (at / labels.length) * 2 * Math.PI + Math.PI;
     const r = (RADIUS_MIN + (RADIUS_MAX - RADIUS_MIN) * (Math.log(1 + count) / most)) * (0.4 + 0.6 * crowd);
     const reach = labels.length === 1 ? 0 : 1;
-    const [x, y] = [WIDTH / 2 + reach * (WIDTH / 2 - 170) * Math.cos(turn), HEIGHT / 2 + reach * (HEIGHT / 2 - 100) * Math.sin(turn)];
+    const [x, y] = [
+      WIDTH / 2 + reach * (WIDTH / 2 - 170) * Math.cos(turn),
+      HEIGHT / 2 + reach * (HEIGHT / 2 - 100) * Math.sin(turn),
+    ];
     return [label, { label, count, x, y, r }];
   };
   return new Map(labels.map(circle));
@@ -68,40 +81,15 @@ interface ArrowProps {
 function Arrow({ of, at, all, circles, schema }: ArrowProps) {
   const [from, to] = [circles.get(of.from), circles.get(of.to)];
   if (!from || !to) return null;
-  const { path, x, y } = from === to ? loop(from, at) : bow(from, to, at - (all - 1) / 2);
+  const { path, x, y, anchor } = curve(from, to, at, all, Math.atan2(from.y - HEIGHT / 2, from.x - WIDTH / 2 - 1));
   return (
     <g>
       <path d={path} fill="none" stroke="var(--muted)" stroke-width="1.6" marker-end="url(#head)" />
-      <text class="edge-name" x={x} y={y - 8} text-anchor="middle" font-size="12.5">
+      <text class="edge-name" x={x} y={y} text-anchor={anchor} font-size="12.5">
         {of.edge} <tspan>{count(schema.edgeLabels[of.edge]?.count ?? 0)}</tspan>
       </text>
     </g>
   );
-}
-
-function loop({ x, y, r }: Circle, at: number) {
-  const [left, up] = [x <= WIDTH / 2 + 1 ? -1 : 1, 26 * at];
-  const [turn, reach] = [0.45, r + 62 + up];
-  const on = (angle: number) => `${x + left * r * Math.cos(angle)} ${y + r * Math.sin(angle)}`;
-  const off = (angle: number) => `${x + left * reach * Math.cos(angle)} ${y + reach * Math.sin(angle)}`;
-  const path = `M${on(-turn)}C${off(-turn * 1.6)} ${off(turn * 1.6)} ${on(turn)}`;
-  return { path, x: x + left * (r + 46 + up), y: y + 4 + 16 * at };
-}
-
-function bow(from: Circle, to: Circle, off: number) {
-  // The side does not depend on the direction: so two opposite arrows do not lie on each other.
-  const side = from.label < to.label ? 1 : -1;
-  const [dx, dy] = [to.x - from.x, to.y - from.y];
-  const length = Math.hypot(dx, dy);
-  const bend = 60 * off * side;
-  const [mx, my] = [(from.x + to.x) / 2 - (dy / length) * bend, (from.y + to.y) / 2 + (dx / length) * bend];
-  const rim = (circle: Circle) => {
-    const [rx, ry] = [mx - circle.x, my - circle.y];
-    const far = Math.hypot(rx, ry);
-    return `${circle.x + (rx / far) * (circle.r + 2)} ${circle.y + (ry / far) * (circle.r + 2)}`;
-  };
-  const [lx, ly] = [(from.x + 2 * mx + to.x) / 4, (from.y + 2 * my + to.y) / 4];
-  return { path: `M${rim(from)}Q${mx} ${my} ${rim(to)}`, x: lx, y: ly + 4 };
 }
 
 /** The picture in words. */

@@ -39,7 +39,10 @@ export function Upkeep() {
         <Field label="Name of a backup" hint="It goes to the directory that --backups names.">
           <input value={name} onInput={(event) => setName(event.currentTarget.value)} />
         </Field>
-        <Action why={off ?? (name === "" ? "The backup needs a name." : null)} onClick={() => void begin({ do: "backup", name })}>
+        <Action
+          why={off ?? (name === "" ? "The backup needs a name." : null)}
+          onClick={() => void begin({ do: "backup", name })}
+        >
           Back up
         </Action>
       </div>
@@ -59,5 +62,6 @@ function outcome(todo: string, summary: JsonObject): string {
   if (todo === "backup") return `The backup is named ${textOf(summary.name)}.`;
   const violations = summary.violations as string[];
   if (violations.length > 0) return `${counted(Number(summary.violationsTotal), "contradiction")}: ${violations.join("; ")}`;
-  return `No contradictions in ${counted(Number(summary.vertices), "vertex", "vertices")} and ${counted(Number(summary.edges), "edge")}.`;
+  const [vertices, edges] = [Number(summary.vertices), Number(summary.edges)];
+  return `No contradictions in ${counted(vertices, "vertex", "vertices")} and ${counted(edges, "edge")}.`;
 }

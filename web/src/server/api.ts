@@ -1,7 +1,7 @@
 // The resources of the server that the page uses, with their types.
 
 import { get, keepToken, post, problemOf, reach, remove, send, jsonBody } from "./client";
-import type { Exact, Json, JsonObject } from "./exact";
+import { parse, type Exact, type Json, type JsonObject } from "./exact";
 import type { Query } from "./stream";
 
 export type Role = "read" | "write" | "admin";
@@ -9,6 +9,8 @@ export type Role = "read" | "write" | "admin";
 export interface Databases {
   databases: { name: string; readOnly: boolean }[];
   role: Role;
+  /** Who is logged in, on a server with users. */
+  user: string | null;
 }
 
 export interface Property {
@@ -36,11 +38,12 @@ export interface Schema {
   vertexLabels: { [label: string]: Label };
   edgeLabels: { [label: string]: Label };
   indexes: Index[];
-  idSpace: "graph" | "label";
   diskBytes: number;
   segmentBytes: number;
   segments: number;
   freeBytes: number;
+  /** The parts of the compressed segments. */
+  segment: { of: string; label: string | null; part: string; bytes: number; form: string }[];
 }
 
 export interface Language {
@@ -59,6 +62,9 @@ export interface AlgorithmOption {
 export interface Algorithm {
   name: string;
   description: string;
+  takesWeights: boolean;
+  /** Whether it gives a value for each vertex, which can be written. */
+  givesValues: boolean;
   options: AlgorithmOption[];
 }
 
@@ -123,9 +129,13 @@ export const explain = (database: string, query: Query, signal: AbortSignal) =>
 export const profile = (database: string, query: Query, signal: AbortSignal) =>
   post<Profile>(`${of(database)}/profile`, query, signal);
 
+/** The longest time of a query that the page runs by itself. */
+const OWN_MS = 10_000;
+
 /** The results of a query of this page itself, which are few. */
 export async function ask<T = Json>(database: string, gremlin: string, parameters: { [name: string]: Json }): Promise<T[]> {
-  return (await post<{ results: T[] }>(`${of(database)}/query`, { gremlin, parameters })).results;
+  const query = { gremlin, parameters, timeoutMs: OWN_MS };
+  return (await post<{ results: T[] }>(`${of(database)}/query`, query)).results;
 }
 
 export const makeIndex = (database: string, index: Index) => post<null>(`${of(database)}/indexes`, index);
@@ -135,7 +145,18 @@ export const dropIndex = (database: string, { kind, label, key }: Index) =>
 export const beginJob = (database: string, todo: object) => post<Job>(`${of(database)}/jobs`, todo);
 export const job = (id: number) => get<Job>(`/jobs/${id}`);
 export const stopJob = (id: number) => remove(`/jobs/${id}`);
-export const valuesOf = async (id: number) => new Uint8Array(await (await send(`/jobs/${id}/values`)).arrayBuffer());
+/** One line of the values of an algorithm. Some algorithms give pairs. A vertex without a value has none here. */
+export interface Value {
+  id: Id;
+  other?: Id;
+  value?: Json;
+}
+
+export async function valuesOf(id: number, largest?: number): Promise<Value[]> {
+  const part = largest === undefined ? "" : `?largest=${largest}`;
+  const response = await send(`/jobs/${id}/values${part}`, { headers: { accept: "application/json" } });
+  return (parse(await response.text()) as unknown as { values: Value[] }).values;
+}
 
 export async function ingest(database: string, what: Record<string, string>, type: string, rows: Blob): Promise<Job> {
   const path = `${of(database)}/ingest?${new URLSearchParams({ ...what, background: "true" })}`;

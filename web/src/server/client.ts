@@ -1,7 +1,7 @@
 // Requests to the server: the token of whoever is logged in, and errors as problem documents say them.
 
 import { signal } from "@preact/signals";
-import { parse, stringify, type Json, type JsonObject } from "./exact";
+import { parse, stringify, type JsonObject } from "./exact";
 
 /** Why a request failed: the server's own words, which may have several lines. */
 export class Problem extends Error {
@@ -44,7 +44,7 @@ export async function reach(path: string, options: RequestInit): Promise<Respons
     return await fetch(`/api${path}`, options);
   } catch (error) {
     if (isAbort(error)) throw error;
-    throw new Problem(0, "The server does not answer. Is it running?");
+    throw new Problem(0, "The server gave no answer. It is not running, or it broke the answer off.");
   }
 }
 
@@ -85,5 +85,3 @@ export function jsonBody(body: unknown): RequestInit {
 export function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
-
-export type { Json };

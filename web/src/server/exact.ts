@@ -24,7 +24,9 @@ export function parse(text: string): Json {
     if (token.startsWith('"')) return token.startsWith(`"${MARK}`) ? `"${MARK}${token.slice(1)}` : token;
     return token.length > DIGITS_SAFE && rounds(token) ? `"${MARK}${token}"` : token;
   });
-  return JSON.parse(marked, (_, value: Json) => (typeof value === "string" && value.startsWith(MARK) ? unmark(value) : value)) as Json;
+  return JSON.parse(marked, (_, value: Json) =>
+    typeof value === "string" && value.startsWith(MARK) ? unmark(value) : value,
+  ) as Json;
 }
 
 function rounds(token: string): boolean {

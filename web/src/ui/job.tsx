@@ -15,7 +15,9 @@ export function JobCard({ job, name, canStop }: { job: Job; name: string; canSto
         <>
           <Bar label={`Progress of ${name}`} done={progress?.done ?? 0} of={progress?.of ?? null} />
           <p class="muted">
-            {progress ? `${progress.stage}: ${count(progress.done)}${progress.of ? ` of ${count(progress.of)}` : ""}` : "It begins."}
+            {progress
+              ? `${progress.stage}: ${count(progress.done)}${progress.of ? ` of ${count(progress.of)}` : ""}`
+              : "It begins."}
           </p>
           {canStop && (
             <Action kind="danger" onClick={() => void stopJob(job.id).catch(() => undefined)}>
@@ -33,4 +35,9 @@ export function JobCard({ job, name, canStop }: { job: Job; name: string; canSto
   );
 }
 
-const WORDS = { running: "has been running for", done: "is done after", failed: "failed after", cancelled: "was stopped after" };
+const WORDS = {
+  running: "has been running for",
+  done: "is done after",
+  failed: "failed after",
+  cancelled: "was stopped after",
+};

@@ -1,0 +1,72 @@
+"""A browser for tests: Chromium as the machine has it, and pages that may not speak to strangers."""
+
+import os
+import shutil
+from contextlib import contextmanager
+from urllib.parse import urlparse
+
+import pytest
+
+# Without this variable, a machine without a browser skips the tests.
+NO_SKIPS = os.environ.get("MANGROVE_NO_SKIPS")
+if NO_SKIPS:
+    from playwright.sync_api import expect, sync_playwright
+else:
+    pytest.importorskip("playwright.sync_api")
+    from playwright.sync_api import expect, sync_playwright
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+expect.set_options(timeout=20_000)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        (pytest.fail if NO_SKIPS else pytest.skip)(f"no browser: none of {', '.join(BROWSERS)} is on PATH")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@contextmanager
+def visiting(browser, address, errors_expected=(), **options):
+    """The explorer of a server. Fails if the page reports an error, or asks another origin for something."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    wrong = []
+    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
+    page.on("request", lambda request: is_strange(request.url, address) and wrong.append(f"a request to {request.url}"))
+    page.goto(f"http://{address}/")
+    yield page
+    context.close()
+    unexpected = [text for text in wrong if not any(part in text for part in errors_expected)]
+    assert not unexpected
+
+
+def is_strange(url, address):
+    parsed = urlparse(url)
+    return parsed.scheme not in ("blob", "data") and parsed.netloc != address
+
+
+def run(page, query, button="Run"):
+    """Writes a query into the editor and runs it."""
+    write(page, query)
+    page.get_by_role("button", name=button, exact=True).click()
+
+
+def write(page, query):
+    page.get_by_role("textbox", name="Query").fill(query)
+
+
+def tab(page, name):
+    page.get_by_role("tab", name=name, exact=True).click()
+
+
+def rows(page, region="Results"):
+    """The texts of the cells of a table, row by row, without its head."""
+    lines = page.get_by_role("region", name=region).locator("tbody tr:not([aria-hidden])")
+    return [line.locator("td").all_text_contents() for line in lines.all()]
