@@ -91,6 +91,7 @@ bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's
 	$(if $(GRAPHS),$(BIN)/python benches/layout/cold.py --edges $(firstword $(wildcard $(GRAPHS)/*.csv.gz)))
 	$(BIN)/python -m pip install -q duckdb
 	$(BIN)/python benches/paths/run.py
+	$(BIN)/python -m pip install -q neo4j
 	$(BIN)/python benches/serve/run.py
 	$(BIN)/python benches/compare/fragments.py --plot benches/compare/.cache/fragments.svg
 

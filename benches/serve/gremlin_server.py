@@ -1,14 +1,14 @@
 """Gremlin Server with TinkerGraph, fetched with Maven."""
 
-import shutil
 import subprocess
 import time
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-LIBRARIES = HERE / ".cache" / "gremlin-server"
+import servers
+from servers import Server
+
 TINKERGRAPH = "org.apache.tinkerpop.gremlin.tinkergraph"
 UTIL = "org.apache.tinkerpop.gremlin.util.ser"
 
@@ -28,39 +28,38 @@ serializers:
   - {{className: {util}.GraphBinaryMessageSerializerV1}}
 """
 
+BEGIN = """
+graph.createIndex('id', Vertex)
+def globals = [:]
+globals << [g: traversal().withEmbedded(graph)]
+"""
+
 
 def fetch():
     """Fetches the server once. Returns why that cannot be done, or an empty text."""
-    for tool in ("java", "mvn"):
-        if not shutil.which(tool):
-            return f"{tool} is not there"
-    if any(LIBRARIES.glob("gremlin-server-*.jar")):
-        return ""
-    command = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={LIBRARIES}"]
-    done = subprocess.run(command, cwd=HERE / "gremlin-server", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return done.stdout.strip()[:300] if done.returncode else ""
+    return servers.fetch("gremlin-server")
 
 
 @contextmanager
-def serving(graph, folder, port):
-    """Serves a graph in GraphSON: the process, and the address."""
+def serving(graph, folder, ids="LONG"):
+    """Serves a graph in GraphSON, whose vertices have ids of this kind. Vertices have an index on the property `id`."""
     properties = {
         "gremlin.graph": f"{TINKERGRAPH}.structure.TinkerGraph",
-        "gremlin.tinkergraph.vertexIdManager": "LONG",
+        "gremlin.tinkergraph.vertexIdManager": ids,
         "gremlin.tinkergraph.graphLocation": graph,
         "gremlin.tinkergraph.graphFormat": "graphson",
     }
-    folder = Path(folder)
+    folder, port = Path(folder), servers.free_port()
     (folder / "graph.properties").write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-    (folder / "begin.groovy").write_text("def globals = [:]\nglobals << [g: traversal().withEmbedded(graph)]\n")
+    (folder / "begin.groovy").write_text(BEGIN)
     configuration = CONFIGURATION.format(port=port, folder=folder, tinkergraph=TINKERGRAPH, util=UTIL)
     (folder / "server.yaml").write_text(configuration)
     main = "org.apache.tinkerpop.gremlin.server.GremlinServer"
-    command = ["java", "-Xmx4g", "-cp", f"{LIBRARIES}/*", main, str(folder / "server.yaml")]
+    command = ["java", "-Xmx4g", "-cp", f"{servers.libraries('gremlin-server')}/*", main, str(folder / "server.yaml")]
     with (folder / "server.log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
             wait(f"http://127.0.0.1:{port}/gremlin?gremlin=g.V().limit(1).count()", process, folder / "server.log")
-            yield process, f"ws://127.0.0.1:{port}/gremlin"
+            yield Server("Gremlin Server", process.pid, f"ws://127.0.0.1:{port}/gremlin", "gremlin")
         finally:
             process.kill()
 
