@@ -85,7 +85,7 @@ impl Serve {
         }
         let tls = self.tls_cert.zip(self.tls_key).map(|(certificate, key)| TlsFiles { certificate, key });
         let is_secure = tls.is_some();
-        let scheme = if is_secure { "wss" } else { "ws" };
+        let [gremlin, page] = if is_secure { ["wss", "https"] } else { ["ws", "http"] };
         let options = ServerOptions {
             address,
             users: users.unwrap_or_default(),
@@ -100,7 +100,11 @@ impl Serve {
         raise_limit_of_files();
         interrupt::listen_to_end();
         let server = Server::start(databases, options).map_err(|error| Failure::Request(error.to_string()))?;
-        say(&format!("serving {} at {scheme}://{}/gremlin; Ctrl-C stops", names.join(", "), server.address()));
+        let address = server.address();
+        say(&format!(
+            "serving {} at {gremlin}://{address}/gremlin, and a page for people at {page}://{address}/; Ctrl-C stops",
+            names.join(", ")
+        ));
         if let Some(address) = server.flight_address() {
             say(&format!("Arrow Flight at {}://{address}", if is_secure { "grpc+tls" } else { "grpc" }));
         }

@@ -159,9 +159,17 @@ fn of_property(name: &str, column: PropertyColumn) -> Result<ByColumn> {
     })
 }
 
-/// A column of maps that may lack it.
+/// A column of maps. What a map lacks is null, and not nothing, as in TinkerPop.
 fn entries(maps: &Maps, column: Option<&MapColumn>) -> ByColumn {
-    column.cloned().map_or_else(|| ByColumn::Values(vec![None; maps.rows]), ByColumn::from)
+    match column.cloned().map(ByColumn::from) {
+        None => ByColumn::Values(vec![Some(Value::Null); maps.rows]),
+        Some(ByColumn::Typed(array)) if array.null_count() == 0 => ByColumn::Typed(array),
+        Some(column) => ByColumn::Values(column.into_values().into_iter().map(or_null).collect()),
+    }
+}
+
+fn or_null(value: Option<Value>) -> Option<Value> {
+    value.or(Some(Value::Null))
 }
 
 fn by_token(cx: &Context<'_, '_>, batch: &Batch, token: Token) -> Result<ByColumn> {
@@ -178,7 +186,7 @@ fn by_token(cx: &Context<'_, '_>, batch: &Batch, token: Token) -> Result<ByColum
         return Ok(ByColumn::Values(elements::tokens_of(cx, &batch.items, token)?.into_iter().map(Some).collect()));
     }
     let of = |row| match batch.value(row) {
-        Value::Map(map) => Ok(map.get(&Value::Token(token)).cloned()),
+        Value::Map(map) => Ok(or_null(map.get(&Value::Token(token)).cloned())),
         value => elements::token_of(cx, &value, token).map(Some),
     };
     (0..batch.len()).map(of).collect::<Result<_>>().map(ByColumn::Values)
@@ -208,7 +216,7 @@ fn by_key_of(cx: &mut Context<'_, '_>, items: &Items, values: &[Value], key: &mu
     let mut meta = read::meta(cx, properties)?.into_iter();
     let name = &*key.name;
     let of = |(row, value): (usize, &Value)| match value {
-        Value::Map(map) => Ok(map.get_str(name).cloned()),
+        Value::Map(map) => Ok(or_null(map.get_str(name).cloned())),
         Value::Vertex(_) | Value::Edge(_) => cells.get(row).map_or(Ok(None), |cell| only(name, cell)),
         Value::VertexProperty(_) => {
             let meta = meta.next().unwrap_or_default();
