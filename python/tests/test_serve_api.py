@@ -337,3 +337,12 @@ def test_encodings_are_set_while_it_serves(own):
     status, detail = refused(address, "PUT", "/databases/g/encodings", set_to | {"encoding": "best"})
     assert status == 400 and "searchable" in detail
     assert refused(address, "PUT", "/databases/g/encodings", set_to | {"label": "none"})[0] == 422
+
+
+def test_compressed_record_batches_are_refused(own):
+    address, _ = own
+    sink, table = io.BytesIO(), pa.table({"id": ["a" * 100] * 100})
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(table)
+    status, detail = refused(address, "POST", "/databases/g/ingest?vertices=v&key=id", sink.getvalue(), kind=ARROW)
+    assert status == 422 and "compressed" in detail

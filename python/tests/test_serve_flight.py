@@ -143,6 +143,10 @@ def test_users_and_roles_hold(air, tmp_path):
             flight.FlightCallOptions(headers=[client.authenticate_basic_token(name, f"secret of {name}")]) for name in ("eve", "bob")
         )
         assert client.do_get(ticket("g.V().count()"), eve).read_all().column(0).to_pylist() == [5]
+        # A token gives no other, so that it ends.
+        token = dict(eve.headers if hasattr(eve, "headers") else [client.authenticate_basic_token("eve", "secret of eve")])[b"authorization"]
+        with pytest.raises(pa.ArrowInvalid, match="only a name and a password"):
+            client.authenticate_basic_token("eve", token.decode().removeprefix("Bearer "))
         with pytest.raises(flight.FlightUnauthorizedError, match="role `write`"):
             put(client, rows, {"vertices": "person", "key": "id"}, eve)
         with pytest.raises(flight.FlightUnauthorizedError, match="role `write`"):
@@ -151,8 +155,8 @@ def test_users_and_roles_hold(air, tmp_path):
         process.terminate()
         process.wait(30)
     told = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
-    calls = [(line["call"], line.get("user"), line["status"]) for line in told if line["over"] == "flight"]
-    assert ("DoGet", None, 401) in calls and ("DoGet", "eve", 200) in calls
+    calls = [(line.get("call"), line.get("user"), line["status"]) for line in told if line["over"] == "flight"]
+    assert (None, None, 401) in calls and ("DoGet", "eve", 200) in calls
     assert ("DoPut", "eve", 403) in calls and ("DoPut", "bob", 200) in calls
     assert "secret" not in (tmp_path / "log").read_text()
 
@@ -167,6 +171,8 @@ def test_a_batch_has_a_largest_size(air):
     with flying(air) as (client, _, _):
         with pytest.raises(pa.ArrowException, match="too large"):
             put(client, pa.table({"id": ["x" * (40 << 20)]}), {"vertices": "person", "key": "id"})
+        with pytest.raises(pa.ArrowException, match="too large"):
+            client.do_get(ticket("g.inject('" + "x" * (2 << 20) + "')")).read_all()
         assert client.do_get(ticket("g.V().count()")).read_all().num_rows == 1
 
 

@@ -169,7 +169,7 @@ def test_damaged_calls_of_flight(watched):
     host, port = flight.split(":")
     settings = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
     # A call with a header block of static and literal fields, and a message.
-    block = b"\x83\x86" + b"\x44\x27" + b"/arrow.flight.protocol.FlightService/Do" + b"\x41\x09localhost"
+    block = b"\x83\x86" + b"\x44\x2a" + b"/arrow.flight.protocol.FlightService/DoGet" + b"\x41\x09localhost"
     head = struct.pack(">I", len(block))[1:] + b"\x01\x04" + struct.pack(">I", 1) + block
     data = struct.pack(">I", 12)[1:] + b"\x00\x01" + struct.pack(">I", 1) + b"\x00\x00\x00\x00\x07\x0a\x05g.V()"
     good = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings + head + data

@@ -114,6 +114,8 @@ pub struct Server {
     runtime: Option<Runtime>,
 }
 
+/// The most open connections for Arrow Flight.
+const FLIGHT_CONNECTIONS_MAX: usize = 256;
 /// How long queries may take to end when a server stops.
 const STOPPING: Duration = Duration::from_secs(10);
 /// How long the last responses may take to leave.
@@ -171,7 +173,8 @@ impl Server {
         let flight_address = flight.map(|(address, listener)| {
             let its = web.clone();
             let left = async move { its.left().await };
-            runtime.spawn(web::listen(listener, tls_of_flight, web.connections.clone(), Flight(web.clone()), left));
+            let places = Arc::new(Semaphore::new(FLIGHT_CONNECTIONS_MAX));
+            runtime.spawn(web::listen(listener, tls_of_flight, places, Flight(web.clone()), left));
             address
         });
         Ok(Self { address, flight_address, web, stop: Some(stop), leave, runtime: Some(runtime) })

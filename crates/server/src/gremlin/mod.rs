@@ -213,7 +213,9 @@ impl Gremlin {
 
     /// Checks what a request of so many bytes asks for. `share` is what it takes from then on.
     async fn ask(self: &Arc<Self>, request: Request, size: usize, share: &mut Option<Share>) -> Result<Ask, Refused> {
-        let text = request.args.get_str("gremlin").and_then(|text| text.as_str().map(str::len)).unwrap_or_default();
+        // Both are read as Gremlin.
+        let of = |name| request.args.get_str(name).and_then(|text| text.as_str().map(str::len)).unwrap_or_default();
+        let text = of("gremlin") + of("parameters");
         let bytes = size + request.values * VALUE_BYTES + text * TEXT_TIMES;
         *share = self.memory.try_hold(bytes);
         if share.is_none() {

@@ -22,14 +22,15 @@ pub struct Rooms {
     reading: Arc<Semaphore>,
     writing: Arc<Semaphore>,
     size: usize,
-    waiting: AtomicUsize,
+    /// Those that wait to read, and those that wait to write.
+    waiting: [AtomicUsize; 2],
     waiting_max: usize,
 }
 
 impl Rooms {
     pub fn new(limits: &Limits) -> Self {
         let [reading, writing] = [(); 2].map(|()| Arc::new(Semaphore::new(limits.running_max)));
-        let (size, waiting, waiting_max) = (limits.running_max, AtomicUsize::new(0), limits.waiting_max);
+        let (size, waiting, waiting_max) = (limits.running_max, Default::default(), limits.waiting_max);
         Self { reading, writing, size, waiting, waiting_max }
     }
 
@@ -40,7 +41,7 @@ impl Rooms {
 
     /// How many queries wait for a place.
     pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.waiting.iter().map(|waiting| waiting.load(Ordering::Relaxed)).sum()
     }
 
     fn room(&self, room: Room) -> Arc<Semaphore> {
@@ -65,7 +66,7 @@ impl Rooms {
         if let Some(place) = self.try_enter(room) {
             return Ok(place);
         }
-        let _waiting = self.wait()?;
+        let _waiting = self.wait(room)?;
         let entered = self.room(room).acquire_owned();
         match in_time(deadline, gone, async { entered.await.map_err(|_| Missed::Gone) }).await {
             Ok(place) => Ok(place),
@@ -76,9 +77,10 @@ impl Rooms {
         }
     }
 
-    fn wait(&self) -> Result<Waiting<'_>, Refused> {
-        let waiting = Waiting(&self.waiting);
-        match self.waiting.fetch_add(1, Ordering::Relaxed) < self.waiting_max {
+    fn wait(&self, room: Room) -> Result<Waiting<'_>, Refused> {
+        let line = &self.waiting[room as usize];
+        let waiting = Waiting(line);
+        match line.fetch_add(1, Ordering::Relaxed) < self.waiting_max {
             true => Ok(waiting),
             false => Err(Refused::busy("the server has too many queries to run: try again later")),
         }

@@ -41,8 +41,9 @@ struct Issued {
     until: Instant,
 }
 
-/// The most tokens of those who logged in. The one that ends first makes room.
-const ISSUED_MAX: usize = 1000;
+/// The most tokens of those who logged in, and of one of them. The one that ends first makes room.
+const ISSUED_MAX: usize = 10_000;
+const OF_USER_MAX: usize = 100;
 
 impl Gatekeeper {
     /// How long a token lasts that stands for a login.
@@ -107,8 +108,11 @@ impl Gatekeeper {
         let (token, now) = (token::make(), Instant::now());
         let mut issued = locked(&self.issued);
         issued.retain(|_, issued| issued.until > now);
-        if issued.len() >= ISSUED_MAX {
-            let first = issued.iter().min_by_key(|(_, issued)| issued.until).map(|(hash, _)| hash.clone());
+        let own = issued.values().filter(|issued| issued.to.name == to.name).count();
+        if own >= OF_USER_MAX || issued.len() >= ISSUED_MAX {
+            let is_in_way = |(_, issued): &(&Hash, &Issued)| own < OF_USER_MAX || issued.to.name == to.name;
+            let first = issued.iter().filter(is_in_way).min_by_key(|(_, issued)| issued.until);
+            let first = first.map(|(hash, _)| hash.clone());
             first.map(|hash| issued.remove(&hash));
         }
         issued.extend(token::hash(&token).map(|hash| (hash, Issued { to, until: now + Self::LASTING })));
@@ -191,8 +195,10 @@ mod tests {
         assert_eq!(gatekeeper.knows(&Login::Token(token)), None);
 
         let first = gatekeeper.issue(eve.clone());
-        let last = (0..ISSUED_MAX).map(|_| gatekeeper.issue(eve.clone())).last().unwrap();
+        let other = gatekeeper.issue(Principal::new("bob", Role::Read));
+        let last = (0..OF_USER_MAX).map(|_| gatekeeper.issue(eve.clone())).last().unwrap();
         assert_eq!(gatekeeper.knows(&Login::Token(first)), None);
+        assert!(gatekeeper.knows(&Login::Token(other)).is_some(), "others keep theirs");
         assert_eq!(gatekeeper.knows(&Login::Token(last)), Some(eve));
     }
 }

@@ -123,36 +123,45 @@ fn typed_option(key: &str, value: Value) -> Value {
 async fn answer(web: &Web, caller: Caller, request: Request, transaction: Option<String>) -> Response {
     let (id, form) = (request.id, caller.form);
     let control = match request.args.get_str("gremlin") {
-        Some(Value::String(text)) => Control::of(text),
+        Some(Value::String(text)) => Control::of(text.trim().trim_end_matches(';').trim_end()),
         _ => None,
     };
     let session = match (control, transaction) {
         (Some(Control::Begin), None) => return begun(web, caller, id),
         (Some(Control::Begin), Some(_)) => {
             let message = "the request names a transaction, so it cannot begin another";
-            return response_of(form, Some(id), Refused::new(Status::InvalidArguments, message));
+            return refused_to(&caller, id, Refused::new(Status::InvalidArguments, message));
         }
-        (control, Some(name)) => match web.transactions.find(&name, &caller.principal, control == Some(Control::End)) {
-            Ok(session) => Some(session),
-            Err(refused) => return response_of(form, Some(id), refused),
+        (_, Some(name)) => match web.transactions.find(&name, &caller.principal) {
+            Ok(session) => Some((session, name)),
+            Err(refused) => return refused_to(&caller, id, refused),
         },
         (_, None) => None,
     };
     // If the client goes, this ends, and the conversation with it.
     let mut conversation = Conversation::new(web.gremlin.clone(), Some(caller.principal.clone()));
-    match conversation.collect(request, caller, session.as_deref()).await {
-        Some(answer) => response(form, answer),
+    let within = session.as_ref().map(|(session, _)| &**session);
+    match conversation.collect(request, caller, within).await {
+        Some(answer) => {
+            // An end that was refused may be asked for again.
+            if let (Some(Control::End), Some((_, name)), 200) = (control, &session, answer.status.http()) {
+                web.transactions.forget(name);
+            }
+            response(form, answer)
+        }
         None => response_of(form, Some(id), Refused::new(Status::ServerError, "the query ended without an answer")),
     }
 }
 
 /// Begins a transaction, and gives its id.
 fn begun(web: &Web, caller: Caller, id: Uuid) -> Response {
-    let Caller { principal, form, seen, .. } = caller;
-    let began = match principal.role >= Role::Write {
-        true => web.transactions.begin(&web.gremlin, principal),
-        false => Err(Refused::new(Status::Forbidden, "you may read, but not write, so you need no transaction")),
-    };
+    let Caller { principal, form, seen, may_write, .. } = caller;
+    let began =
+        web.gremlin.rates.take(&principal, seen.from).and_then(|()| match (principal.role >= Role::Write, may_write) {
+            (true, true) => web.transactions.begin(&web.gremlin, principal),
+            (false, _) => Err(Refused::new(Status::Forbidden, "you may read, but not write, so you need no transaction")),
+            (_, false) => Err(Refused::new(Status::Forbidden, "a transaction begins by a POST")),
+        });
     let reply = match began {
         Err(refused) => refused.reply(Some(id)),
         Ok(transaction) => {
@@ -166,6 +175,12 @@ fn begun(web: &Web, caller: Caller, id: Uuid) -> Response {
     let encoded = form.write(&reply);
     seen.answered(reply.status.code(), 1, encoded.size());
     response(form, Answer { status: reply.status, encoded, is_text: false, share: None })
+}
+
+/// Why a request is not done, to whoever sent it.
+fn refused_to(caller: &Caller, id: Uuid, refused: Refused) -> Response {
+    caller.seen.answered(refused.status.code(), 0, 0);
+    response_of(caller.form, Some(id), refused)
 }
 
 fn response_of(form: Form, id: Option<Uuid>, refused: Refused) -> Response {

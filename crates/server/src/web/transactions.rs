@@ -13,12 +13,17 @@ use crate::status::Status;
 use crate::users::Principal;
 use crate::wire::Request;
 
+/// The most open transactions of a user.
+const OF_USER_MAX: usize = 64;
+
 /// The open transactions of a server.
 #[derive(Default)]
 pub struct Transactions(Mutex<HashMap<Uuid, Open>>);
 
 struct Open {
     session: Arc<Session>,
+    /// Stops what runs in it.
+    cancel: CancelToken,
     /// Only who began it may go on with it.
     of: Principal,
     used: Instant,
@@ -30,13 +35,17 @@ impl Transactions {
         let (id, used, longest) = (Uuid::new_v4(), Instant::now(), gremlin.limits.transaction);
         let mut open = self.open();
         open.retain(|_, open| open.used.elapsed() <= longest);
-        let session = Arc::new(Session::begin(gremlin, &id.to_string(), CancelToken::default())?);
-        open.insert(id, Open { session, of, used });
+        if open.values().filter(|open| open.of == of).count() >= OF_USER_MAX {
+            return Err(Refused::busy("you have too many open transactions: end some"));
+        }
+        let cancel = CancelToken::default();
+        let session = Arc::new(Session::begin(gremlin, &id.to_string(), cancel.clone())?);
+        open.insert(id, Open { session, cancel, of, used });
         Ok(id)
     }
 
-    /// The one of an id. It is forgotten if its end is asked for.
-    pub fn find(&self, id: &str, of: &Principal, is_end: bool) -> Result<Arc<Session>, Refused> {
+    /// The one of an id.
+    pub fn find(&self, id: &str, of: &Principal) -> Result<Arc<Session>, Refused> {
         let missing = || {
             let message = "there is no such transaction: it was ended, or took too long. Begin another by g.tx().begin()";
             Refused::new(Status::InvalidArguments, message)
@@ -45,16 +54,19 @@ impl Transactions {
         let mut all = self.open();
         let open = all.get_mut(&id).filter(|open| open.of == *of).ok_or_else(missing)?;
         open.used = Instant::now();
-        let session = open.session.clone();
-        if is_end {
-            all.remove(&id);
+        Ok(open.session.clone())
+    }
+
+    /// Forgets one that has ended.
+    pub fn forget(&self, id: &str) {
+        if let Ok(id) = Uuid::parse_str(id) {
+            self.open().remove(&id);
         }
-        Ok(session)
     }
 
     /// Ends all of them. What they have not committed is undone.
     pub fn forget_all(&self) {
-        self.open().clear();
+        self.open().drain().for_each(|(_, open)| open.cancel.cancel());
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<Uuid, Open>> {

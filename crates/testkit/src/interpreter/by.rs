@@ -12,7 +12,7 @@ impl Interpreter<'_> {
         let found = match by {
             By::Identity => Some(value.clone()),
             By::Key(name) => match value {
-                Value::Map(map) => map.get_str(name).cloned(),
+                Value::Map(map) => Some(map.get_str(name).cloned().unwrap_or_default()),
                 Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
                     match &self.properties(value, std::slice::from_ref(name))?[..] {
                         [] => None,
@@ -23,7 +23,7 @@ impl Interpreter<'_> {
                 other => return Err(Failure::met("by(key)", other)),
             },
             By::Token(token) => match value {
-                Value::Map(map) => map.get(&Value::Token(*token)).cloned(),
+                Value::Map(map) => Some(map.get(&Value::Token(*token)).cloned().unwrap_or_default()),
                 value => Some(self.token(value, *token)?),
             },
             By::Column(which) => Some(column(value, *which)?),

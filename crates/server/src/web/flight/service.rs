@@ -14,6 +14,7 @@ use arrow_flight::{
 };
 use axum::http::{StatusCode, header};
 use futures_util::stream::{self, BoxStream, StreamExt};
+use mangrove_query::gremlin::Outline;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -24,7 +25,7 @@ use super::super::Web;
 use super::super::rest::{self, Asked, Problem, RowForm, Rows, Spool, Streamed, What};
 use crate::gremlin::{MANY, Share};
 use crate::observe::{Over, Seen};
-use crate::users::{Login, Principal, Role};
+use crate::users::{Gatekeeper, Login, Principal, Role};
 
 /// The most bytes of a record batch that comes.
 pub const MESSAGE_BYTES_MAX: usize = 32 << 20;
@@ -43,20 +44,11 @@ impl Calls {
     }
 
     /// Whoever calls, and what is recorded of the call.
-    async fn caller<T>(&self, request: &Request<T>, call: &str) -> Result<(Principal, Seen), Status> {
+    fn caller<T>(&self, request: &Request<T>, call: &str) -> Result<(Principal, Seen), Status> {
         let mut seen = Seen::new(&self.web.gremlin.observer, Over::Flight, self.from);
         seen.note("call", Some(call));
-        let principal = match (self.web.gremlin.anyone(), login(request)) {
-            (Some(anyone), _) => Some(anyone),
-            (None, Some(login)) => self.web.gremlin.check(login).await,
-            (None, None) => None,
-        };
-        let checked = principal.ok_or_else(|| {
-            Status::unauthenticated(
-                "name and password are wanted, or a token, and must be right: send the header authorization",
-            )
-        });
-        let principal = checked.map_err(|status| told(&seen, status))?;
+        let principal = request.extensions().get::<Principal>().cloned();
+        let principal = principal.ok_or_else(|| told(&seen, Status::internal("a call of nobody: please report this")))?;
         seen.note("user", principal.name.as_deref());
         let taken = self.web.gremlin.rates.take(&principal, self.from);
         taken.map_err(|refused| told(&seen, status(refused.into())))?;
@@ -69,10 +61,20 @@ fn login<T>(request: &Request<T>) -> Option<Login> {
     Login::of_header(request.metadata().get(header::AUTHORIZATION.as_str())?.to_str().ok()?)
 }
 
+/// The most bytes of a document.
+const DOCUMENT_BYTES_MAX: usize = 1 << 20;
+
 /// A document of a client: the name of a database, and what else it says.
 fn document<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<(Option<String>, T), Status> {
     let wrong = |why: &dyn std::fmt::Display| Status::invalid_argument(format!("{what}: {why}"));
-    let mut fields: Map<String, Value> = serde_json::from_slice(bytes).map_err(|error| wrong(&error))?;
+    let text = str::from_utf8(bytes).map_err(|error| wrong(&error))?;
+    if text.len() > DOCUMENT_BYTES_MAX {
+        return Err(wrong(&format!("it takes more than {} MB", DOCUMENT_BYTES_MAX >> 20)));
+    }
+    if let Some(number) = Outline::of(text).long_number {
+        return Err(wrong(&format!("JSON cannot carry all digits of the number {number}: send it as text")));
+    }
+    let mut fields: Map<String, Value> = serde_json::from_str(text).map_err(|error| wrong(&error))?;
     let database = match fields.remove("database") {
         None => None,
         Some(Value::String(name)) => Some(name),
@@ -103,8 +105,10 @@ impl FlightService for Calls {
         let Some(gatekeeper) = self.web.gremlin.gatekeeper() else {
             return Err(Status::failed_precondition("this server has no users: nobody needs to say who it is"));
         };
-        let is_password = matches!(login(&request), Some(Login::Password { .. }));
-        let (principal, seen) = self.caller(&request, "Handshake").await?;
+        // A token that gave others would never end.
+        let is_password =
+            matches!(login(&request), Some(Login::Password { password, .. }) if !Gatekeeper::is_token(&password));
+        let (principal, seen) = self.caller(&request, "Handshake")?;
         if !is_password {
             return Err(told(&seen, Status::invalid_argument("only a name and a password give a token")));
         }
@@ -119,7 +123,7 @@ impl FlightService for Calls {
 
     /// Runs a query, and sends its results as they come.
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
-        let (principal, mut seen) = self.caller(&request, "DoGet").await?;
+        let (principal, mut seen) = self.caller(&request, "DoGet")?;
         let (name, asked) = document::<Asked>(&request.get_ref().ticket, A_TICKET).map_err(|status| told(&seen, status))?;
         seen.note("query", Some(&asked.gremlin));
         let batches = rest::record_batches(&self.web, name, asked, principal.role).await;
@@ -138,7 +142,7 @@ impl FlightService for Calls {
 
     /// Stores rows, all of them or none. The answer comes once they are on the disk, and says how many there were.
     async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {
-        let (principal, seen) = self.caller(&request, "DoPut").await?;
+        let (principal, seen) = self.caller(&request, "DoPut")?;
         let stored = self.put(request.into_inner(), principal.role).await;
         let result = stored.map_err(|status| told(&seen, status))?;
         told(&seen, Status::ok(""));
@@ -147,7 +151,7 @@ impl FlightService for Calls {
 
     /// Gives a ticket for a command that is one.
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
-        let (_, seen) = self.caller(&request, "GetFlightInfo").await?;
+        let (_, seen) = self.caller(&request, "GetFlightInfo")?;
         let descriptor = request.into_inner();
         document::<Asked>(&descriptor.cmd, A_TICKET).map_err(|status| told(&seen, status))?;
         let endpoint = FlightEndpoint::new().with_ticket(Ticket::new(descriptor.cmd.clone()));

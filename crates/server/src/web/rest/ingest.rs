@@ -242,7 +242,7 @@ impl What {
         };
         let failed = |error: &dyn std::fmt::Display| format!("the record batches: {error}");
         let file = File::open(path).map_err(|error| failed(&error))?;
-        messages::check(&file).map_err(|error| failed(&error))?;
+        messages::check(&file, bytes_max).map_err(|error| failed(&error))?;
         let reader = StreamReader::try_new(BufReader::new(file), None).map_err(|error| failed(&error))?;
         let (schema, mut batches, mut bytes) = (reader.schema(), Vec::new(), 0);
         for batch in reader {

@@ -6,8 +6,12 @@ use std::io::{Read, Seek, SeekFrom};
 
 use arrow_ipc::{Message, RecordBatch, root_as_message};
 
-/// Fails if a message is longer than what is left of the file, or has columns outside of itself.
-pub fn check(mut file: &File) -> Result<(), String> {
+/// The most bytes that a message may take to say what its columns are.
+const HEAD_BYTES_MAX: u64 = 16 << 20;
+
+/// Fails if a message is longer than what is left of the file or than `bytes_max`, has columns outside of itself, or is compressed: how
+/// long its columns are then, it says itself.
+pub fn check(mut file: &File, bytes_max: usize) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     let mut left = file.metadata().map_err(failed)?.len();
     let mut word = [0; 4];
@@ -24,14 +28,24 @@ pub fn check(mut file: &File) -> Result<(), String> {
             break;
         }
         let length = u64::try_from(length).ok().filter(|length| *length <= left).ok_or("a message without its end")?;
+        if length > HEAD_BYTES_MAX {
+            return Err(format!("the head of a message takes more than {} MB", HEAD_BYTES_MAX >> 20));
+        }
         let mut bytes = vec![0; length as usize];
         file.read_exact(&mut bytes).map_err(failed)?;
         left -= length;
         let message = root_as_message(&bytes).map_err(|error| error.to_string())?;
         let body = u64::try_from(message.bodyLength()).ok().filter(|body| *body <= left);
         let body = body.ok_or("a message that says it is longer than what came")?;
-        if !rows(&message).is_none_or(|rows| is_within(&rows, body)) {
-            return Err("a message whose columns are not in it".into());
+        if body > bytes_max as u64 {
+            return Err(format!("a message takes more than {} MB: send fewer rows at once, or Parquet", bytes_max >> 20));
+        }
+        match rows(&message) {
+            Some(rows) if rows.compression().is_some() => {
+                return Err("the columns are compressed: send them as they are, or as Parquet".into());
+            }
+            Some(rows) if !is_within(&rows, body) => return Err("a message whose columns are not in it".into()),
+            _ => {}
         }
         file.seek(SeekFrom::Current(body as i64)).map_err(failed)?;
         left -= body;
