@@ -19,8 +19,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 expect.set_options(timeout=20_000)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """Ends with its module: while Playwright runs, its event loop is the one of this thread, and tests after it could start none."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         (pytest.fail if NO_SKIPS else pytest.skip)(f"no browser: none of {', '.join(BROWSERS)} is on PATH")
