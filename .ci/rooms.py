@@ -58,7 +58,7 @@ FLOORS = {
     "crates/server/src/gremlin": ["in_time login memory refused", "asker rates", "batches rooms", "run", "ask session", "conversation"],
     "crates/server/src/observe": ["metrics", "log"],
     "crates/server/src/users": ["token", "file", "gatekeeper"],
-    "crates/server/src/web": ["listen meter page tls transactions", "connection http origin", "metrics rest socket", "flight"],
+    "crates/server/src/web": ["listen meter page tls transactions", "connection http", "metrics rest socket", "flight origin"],
     "crates/server/src/web/flight": ["service", "connection"],
     "crates/server/src/web/rest": [
         "problem",
@@ -118,7 +118,7 @@ FLOORS = {
     ],
     "crates/store/ingest/src/export": ["walk", "graphml graphson manifest", "csv", "parquet"],
     "crates/store/ingest/src/graphs": ["edgelist graphml graphson"],
-    "crates/store/ingest/src/terms": ["declaration merge", "mapping report", "options"],
+    "crates/store/ingest/src/terms": ["declaration merge spelling", "mapping report", "options"],
     "crates/store/lake/src": ["casts error info place", "files index", "pages", "convert", "graph write", "load propose", "lib"],
     "crates/store/lake/src/files": ["profile", "local store", "kept remote"],
     "crates/store/lake/src/info": ["place types", "notes property", "graph", "edge vertex"],

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use mangrove::graph::{IndexSchema, LabelSchema, PropertyId, Schema};
-use mangrove::ingest::IngestOptions;
+use mangrove::ingest::{IngestOptions, Spelling};
 use mangrove::{
     Cardinality, Declaration, ElementKind, Encoding, ExportFormat, GraphArOptions, IdSpace, LayoutOptions, ListOrder,
     LoadReport, QueryOptions, ValueType,
@@ -1007,7 +1007,7 @@ impl Database {
         let out = PyDict::new(py);
         out.set_item("vertices", vertices)?;
         out.set_item("edges", edges)?;
-        warnings.iter().try_for_each(|warning| errors::warn(py, &errors::in_python(warning)))?;
+        warnings.iter().try_for_each(|warning| errors::warn(py, &Spelling::Python.of(warning)))?;
         Ok(out)
     }
 

@@ -12,6 +12,7 @@
 //! ```
 
 use mangrove::error::OpenFailure;
+use mangrove::ingest::Spelling;
 use mangrove::{
     Bug, ExportError, GraphError, LakeError, LoadError as Load, OpenError as Open, QueryError as Query, QueryErrorKind,
     StoreError,
@@ -186,52 +187,10 @@ fn raised_by_procedure(cause: PyErr, message: String) -> PyErr {
     })
 }
 
-/// Command-line options in messages, and their names in Python.
-const OPTIONS: [(&str, &str); 12] = [
-    ("--on-exists update (skip, replace)", "on_exists=\"update\" (\"skip\", \"replace\")"),
-    ("--format edgelist", "format=\"edgelist\""),
-    ("--on-error skip", "on_error=\"skip\""),
-    ("--on-duplicate", "on_duplicate="),
-    ("--encoding latin1", "encoding=\"latin1\""),
-    ("--delimiter ' '", "delimiter=\" \""),
-    ("--edges SOURCE:LABEL:TARGET=FILE", "edges={(\"SOURCE\", \"LABEL\", \"TARGET\"): …}"),
-    ("--id-space label", "id_space=\"label\""),
-    ("--null ", "null="),
-    ("--create-missing", "missing=\"create\""),
-    ("--compact yes", "compact=True"),
-    ("--nodes, --edges or --mapping", "nodes=, edges= or mapping="),
-];
-
-/// A message with Python's names for options.
-pub fn in_python(message: &str) -> String {
-    let mut message = OPTIONS.iter().fold(message.to_owned(), |text, (option, argument)| text.replace(option, argument));
-    // These options have names that the caller chooses.
-    while let Some(at) = message.find("--nodes ")
-        && let Some((label, _)) = message[at + 8..].split_once("=FILE")
-    {
-        let (end, argument) = (at + 8 + label.len() + 5, format!("nodes={{\"{label}\": …}}"));
-        message.replace_range(at..end, &argument);
-    }
-    while let Some(at) = message.find("--edges ")
-        && let Some((labels, _)) = message[at + 8..].split_once("=FILE")
-    {
-        let end = at + 8 + labels.len() + 5;
-        let labels: Vec<String> = labels.split(':').map(|label| format!("\"{label}\"")).collect();
-        message.replace_range(at..end, &format!("edges={{({}): …}}", labels.join(", ")));
-    }
-    if let Some(at) = message.find("--key ")
-        && let Some((label, column)) = message[at + 6..].split_once(':')
-    {
-        let argument = format!("key={{\"{label}\": \"{column}\"}} in load(), key=\"{column}\" in add_vertices()");
-        message.replace_range(at.., &argument);
-    }
-    message
-}
-
 impl Raise for Load {
     fn raise(self) -> PyErr {
         match self {
-            Load::Load(error) => LoadError::new_err(in_python(&error.to_string())),
+            Load::Load(error) => LoadError::new_err(Spelling::Python.of(&error.to_string())),
             Load::Lake(error) => LoadError::new_err(error.to_string()),
             Load::Layout(error) => LoadError::new_err(error.to_string()),
             Load::Open(error) => error.raise(),

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema};
 use mangrove::graph::{Cell, ElementKind, PropertyColumn, Value};
 use mangrove::ingest::{
-    EdgeFiles, Format, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnError, OnExists, Table, TableInput,
+    EdgeFiles, Format, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnError, OnExists, Spelling, Table, TableInput,
 };
 use mangrove::readers::{Readers, read_files};
 use mangrove::{LoadOptions, LoadReport};
@@ -344,7 +344,7 @@ pub fn report<'py>(py: Python<'py>, report: &LoadReport) -> PyResult<Bound<'py, 
     out.set_item("properties", report.properties)?;
     out.set_item("rejects", report.rejects)?;
     out.set_item("rejects_file", report.rejects_file.as_ref().map(|path| path.display().to_string()))?;
-    let warnings: Vec<String> = report.warnings.iter().map(|warning| errors::in_python(warning)).collect();
+    let warnings: Vec<String> = report.warnings.iter().map(|warning| Spelling::Python.of(warning)).collect();
     out.set_item("warnings", &warnings)?;
     out.set_item("seconds", report.duration.as_secs_f64())?;
     warnings.iter().try_for_each(|warning| errors::warn(py, warning))?;

@@ -211,9 +211,46 @@ def test_rows_come_in_bulk(own):
     assert refused(address, "GET", "/databases/g/vertices/9")[0] == 404
     done(address, "POST", "/databases/g/ingest?vertices=person&onExists=skip", both, kind="text/csv")
     assert refused(address, "POST", "/databases/g/ingest?vertices=person", b"x", kind="text/plain")[0] == 415
-    assert refused(address, "POST", "/databases/g/ingest?vertices=a&edges=b", PEOPLE.encode(), kind="text/csv")[0] == 422
+    for unclear, part in [("?vertices=a&edges=b", "not both"), ("", "vertices=LABEL"), ("?edges=a::b", "edges=SOURCE:LABEL:TARGET")]:
+        status, detail = refused(address, "POST", f"/databases/g/ingest{unclear}", PEOPLE.encode(), kind="text/csv")
+        assert status == 400 and part in detail
     background = done(address, "POST", "/databases/g/ingest?vertices=guest&background=true", PEOPLE.encode(), kind="text/csv", code=202)
     assert ended(address, background)["state"] in ("done", "failed")
+
+
+def test_a_load_is_told_in_the_words_of_its_address(own):
+    address, _ = own
+
+    def load(what, rows):
+        return call(address, "POST", f"/databases/g/ingest?{what}", rows.encode(), **{"Content-Type": "text/csv"})
+
+    for what, rows, wanted in [
+        ("vertices=airport", "id\nAUS\n", "onExists=update (skip, replace)"),
+        ("vertices=town", "id\nAUS\n", "vertices=airport"),
+        ("vertices=town", "code\nx\n", "key=code"),
+        ("edges=airport:route:airport", "src,dst\nAUS,nowhere\n", "createMissing=true"),
+        ("edges=airport:route:airport", "1,2\n3,4\n", "begin with the line source,target"),
+    ]:
+        status, _, body = load(what, rows)
+        detail = json.loads(body)["detail"]
+        assert status == 422 and wanted in detail and " --" not in detail.replace("`mangrove load --id-space label`", "") and detail.startswith("rows:"), detail
+    numbers = "\n".join(f"{n},{n}" for n in range(50))
+    status, _, body = load("vertices=thing", f"id,size\n{numbers}\n50,n/a\n")
+    (warning,) = json.loads(body)["summary"]["warnings"]
+    assert status == 200 and warning.startswith("rows:52:") and warning.endswith("leave it empty, not 'n/a'")
+
+
+def test_an_algorithm_that_cannot_run_begins_no_job(own):
+    address, _ = own
+    for todo, part in [
+        ({"algorithm": "pagernk"}, "pagerank"),
+        ({"algorithm": "pagerank", "options": {"dampening": 1}}, "damping"),
+        ({"algorithm": "bfs"}, "source"),
+        ({"algorithm": "wcc", "vertices": ["airprot"]}, "airport"),
+    ]:
+        status, detail = refused(address, "POST", "/databases/g/jobs", {"do": "analyze", **todo})
+        assert status == 400 and part in detail
+    assert done(address, "GET", "/jobs")["jobs"] == []
 
 
 def test_record_batches_that_say_they_are_huge_are_refused(own):
@@ -251,8 +288,10 @@ def test_jobs_run_without_their_client(tmp_path):
         assert refused(address, "POST", "/databases/g/jobs", backup)[0] == 409
         for name in ("../out", "/tmp/out", "", ".hidden", "a/b", "a\\b"):
             assert refused(address, "POST", "/databases/g/jobs", {"do": "backup", "name": name})[0] == 400
-        failed = ended(address, done(address, "POST", "/databases/g/jobs", {"do": "analyze", "algorithm": "pagernak"}, code=202))
-        assert failed["state"] == "failed" and "pagerank" in failed["error"]
+        done(address, "POST", "/databases/g/query", {"gremlin": "g.E().limit(1).property('toll', 'much')"})
+        todo = {"do": "analyze", "algorithm": "pagerank", "weight": "toll"}
+        failed = ended(address, done(address, "POST", "/databases/g/jobs", todo, code=202))
+        assert failed["state"] == "failed" and "`much`, which is no number" in failed["error"]
         assert refused(address, "POST", "/databases/g/jobs", {"do": "nothing"})[0] == 400
         assert refused(address, "DELETE", f"/jobs/{check['id']}")[0] == 409
         assert refused(address, "GET", "/jobs/999")[0] == 404

@@ -1,6 +1,8 @@
 """`mangrove serve` over HTTP."""
 
 import json
+import re
+import socket
 import uuid
 
 import pytest
@@ -127,3 +129,34 @@ def test_requests_that_cannot_be_read_keep_their_id(air):
     known = str(uuid.uuid4())
     _, body = post(air, {"requestId": known, "op": "eval", "args": {"gremlin": {"@type": "g:Unknown", "@value": 1}}})
     assert json.loads(body)["requestId"] == known
+
+
+def test_a_client_that_goes_ends_its_transaction(own):
+    address, _ = own
+
+    def ask(gremlin, **more):
+        status, body = post(address, {"gremlin": gremlin, **more})
+        return status, json.loads(body)
+
+    def begin():
+        status, answer = ask("g.tx().begin()")
+        assert status == 200
+        return re.search(r"[0-9a-f-]{36}", json.dumps(answer["result"])).group()
+
+    name = begin()
+    assert ask("g.addV('late')", transactionId=name)[0] == 200
+    host, port = address.rsplit(":", 1)
+    body = json.dumps({"gremlin": "g.V().repeat(both()).times(60).count()", "transactionId": name}).encode()
+    with socket.create_connection((host, int(port))) as gone:
+        gone.sendall(b"POST /gremlin HTTP/1.1\r\nHost: %b\r\nContent-Length: %d\r\n\r\n" % (address.encode(), len(body)) + body)
+    # It waited for nothing, so others may write at once.
+    assert ask("g.addV('other')")[0] == 200
+    status, answer = ask("g.tx().commit()", transactionId=name)
+    assert status == 499 or status == 400, status
+    assert "no such transaction" in json.dumps(answer)
+    assert ask("g.V().hasLabel('late').count()")[1]["result"]["data"]["@value"][0]["@value"] == 0
+    # One whose client stays goes on.
+    name = begin()
+    assert ask("g.addV('kept')", transactionId=name)[0] == 200
+    assert ask("g.tx().commit()", transactionId=name)[0] == 200
+    assert ask("g.V().hasLabel('kept').count()")[1]["result"]["data"]["@value"][0]["@value"] == 1

@@ -81,6 +81,9 @@ def test_a_token_of_the_file_stands_for_its_user(tmp_path):
                 c.submit("g.addV()").all().result()
         assert refused(address, "GET", "/databases", **basic("eve", token))[0] == 401
     assert "removed 1 token of bob" in users(file, "revoke", "bob").stderr
+    users(file, "token", "bob")
+    assert "changed bob, and ended 1 token;" in users(file, "add", "bob", "--role", "read", password="another secret").stderr
+    assert users(file, "list").stdout == "bob\tread\n"
     with serving(path, "--users", file) as (_, address):
         assert refused(address, "GET", "/databases", **bearer(token))[0] == 401
 
@@ -99,8 +102,14 @@ def test_errors_of_all_kinds_are_problem_documents(guarded):
     assert refused(guarded, "GET", "/jobs/first", **ada)[0] == 400
     assert refused(guarded, "GET", "/databases/g/vertices/AUS/edges?limit=many", **ada)[0] == 400
     status, detail = refused(guarded, "POST", "/databases/g/query", b"x" * (9 << 20), **ada)
-    assert status == 413 and "8 MB" in detail
-    assert refused(guarded, "GET", "/databases")[0] == 401
+    assert status == 413 and "`ingest`" in detail
+    status, detail = refused(guarded, "GET", "/databases")
+    assert status == 401 and "say who you are" in detail
+    status, detail = refused(guarded, "GET", "/databases", **basic("ada", "wrong password"))
+    assert status == 401 and "wrong" in detail
+    assert refused(guarded, "GET", "/databases", Origin="http://evil.example", **ada)[0] == 403
+    status, detail = refused(guarded, "POST", "/tokens", {"name": "ada", "password": "x" * 5000})
+    assert status == 413 and "MB" not in detail
 
 
 def test_a_user_may_send_so_many_requests_a_second(tmp_path):
@@ -127,6 +136,8 @@ def test_the_log_has_a_line_for_each_request(tmp_path):
             c.submit("g.V().limit(x)", {"x": 3}).all().result()
             with pytest.raises(GremlinServerError):
                 c.submit("g.V().fail('no')").all().result()
+        with client(address, username="ada", password="wrong password") as c, pytest.raises(GremlinServerError, match="401"):
+            c.submit("g.V()").all().result()
         assert post(address, {"gremlin": "g.V().count()"}, **ada)[0] == 200
         assert post(address, {"gremlin": "g.V().count()"})[0] == 401
         lines = {"Accept": "application/x-ndjson", **ada}
@@ -139,6 +150,7 @@ def test_the_log_has_a_line_for_each_request(tmp_path):
     for line in requests:
         assert line["from"] == "127.0.0.1" and line["seconds"] >= 0 and line["time"].startswith("20")
     sockets, http, api = ([line for line in requests if line["over"] == over] for over in ("websocket", "http", "api"))
+    assert all(line["status"] for line in sockets)
     asked = [line for line in sockets if "query" in line]
     assert [(line["user"], line["database"], line["status"], line["results"]) for line in asked] == [("ada", "g", 200, 3), ("ada", "g", 595, 0)]
     assert asked[0]["query"] == "g.V().limit(x)" and asked[0]["bytes"] > 100
@@ -165,6 +177,8 @@ def test_metrics_count_what_is_done(guarded):
     assert fetch(f"http://{guarded}/metrics")[0] == 401
     eve = basic("eve", "secret of eve")
     before = metrics(guarded, **eve)
+    # Its own connection, and perhaps those of requests just before.
+    assert 1 <= before["mangrove_connections"] <= 2
     assert before["mangrove_sessions"] == 0 and before['mangrove_database_disk_bytes{database="g"}'] > 1000
     with client(guarded, username="bob", password="secret of bob", session="one") as c:
         c.submit("g.addV('extra').property(id, 'x')").all().result()

@@ -9,7 +9,7 @@ use mangrove_server::users::{Role, Users as List, UsersError};
 
 use super::{Failure, counted, output, say};
 
-/// Add, list or remove users of `mangrove serve --users FILE`
+/// Add, list or remove users of `mangrove serve --users FILE`, and make or remove their tokens
 #[derive(Args)]
 pub struct Users {
     /// File of names, roles and hashes of passwords. It is made if it is missing
@@ -20,7 +20,7 @@ pub struct Users {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Add a user, or give one another role and password. Asks for the password, or reads it from standard input
+    /// Add a user, or give one another role and password, which ends its tokens. Asks for the password, or reads it from standard input
     Add {
         name: String,
         /// What the user may do: read; also write; also look after the server
@@ -67,9 +67,14 @@ impl Users {
         match self.action {
             Action::Add { name, role } => {
                 let mut users = if self.file.exists() { List::read(&self.file)? } else { List::default() };
-                let is_new = users.set(&name, role.into(), &password(&name)?)?;
+                let ended = users.set(&name, role.into(), &password(&name)?)?;
                 users.write(&self.file)?;
-                say(&format!("{} {name}; a running server must be started again", if is_new { "added" } else { "changed" }));
+                let done = match ended {
+                    None => format!("added {name}"),
+                    Some(0) => format!("changed {name}"),
+                    Some(count) => format!("changed {name}, and ended {}", counted(count as u64, "token", "tokens")),
+                };
+                say(&format!("{done}; a running server must be started again"));
             }
             Action::Remove { name } => {
                 let mut users = List::read(&self.file)?;

@@ -79,7 +79,9 @@ impl Default for ServerOptions {
 /// An error from starting a server.
 #[derive(Debug, Error)]
 pub enum ServerError {
-    #[error("{0} is not an address of this machine alone: a server without users and TLS listens there only")]
+    #[error(
+        "{0} is not an address of this machine alone: to listen there, give users and TLS (--users, --tls-cert and --tls-key)"
+    )]
     NotLoopback(SocketAddr),
     #[error(transparent)]
     Users(#[from] UsersError),

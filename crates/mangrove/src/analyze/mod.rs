@@ -215,6 +215,17 @@ impl Database {
         })
     }
 
+    /// Fails as [`analyze`](Self::analyze) would for a name or an option, but runs nothing.
+    ///
+    /// # Errors
+    /// If a name is unknown, or an option is missing or wrong.
+    pub fn check_analysis(&self, name: &str, arguments: &Parameters, options: &AnalyzeOptions) -> Result<()> {
+        self.guarded(&|| format!("checking an analysis: {name}"), || {
+            let view = self.backend().view(Some(options.limits()))?;
+            Question::new(Of::View(&*view, None), name, arguments, options)?.check()
+        })
+    }
+
     /// Where projections of a view are kept.
     fn source(&self, view: &dyn BackendView) -> Source<'_> {
         Some((self.projections(), view.version()?))

@@ -115,6 +115,11 @@ impl<'a> Question<'a> {
         }
     }
 
+    /// Fails if options of the algorithm are missing, or do not go together.
+    pub fn check(&self) -> Result<()> {
+        Ok(registry::algorithm(self.about.name, &self.arguments).map(drop)?)
+    }
+
     /// Runs the algorithm.
     pub fn run(&self, limits: &ReadContext, show: &mut dyn FnMut(Stage)) -> Result<Answer> {
         let algorithm = registry::algorithm(self.about.name, &self.arguments)?;

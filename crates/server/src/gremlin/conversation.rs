@@ -118,7 +118,9 @@ impl Conversation {
                 None => wrong(&asker),
             });
         }
-        // The responses are those to the requests that came before.
+        // The responses are those to the requests that came before. This one is only recorded.
+        let status = if self.is_known() { Status::NoContent } else { Status::Unauthorized };
+        asker.seen.answered(status.code(), 0, 0);
         for (message, asker) in deferred {
             let answers = asker.answers.clone();
             let answer = match self.principal {

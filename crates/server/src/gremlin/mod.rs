@@ -28,7 +28,7 @@ use crate::status::Status;
 use crate::users::{Gatekeeper, Login, Principal};
 use crate::wire::{Form, Request};
 use ask::Ask;
-pub use asker::{Answer, Asker};
+pub use asker::{Answer, Asker, SMALL};
 pub use conversation::{Caller, Conversation, Message};
 pub use in_time::{Missed, in_time};
 pub use memory::{Memory, Share};

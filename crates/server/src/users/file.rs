@@ -107,8 +107,9 @@ impl Users {
         Ok(())
     }
 
-    /// Adds a user, or gives one another role and password. Returns whether the user is new.
-    pub fn set(&mut self, name: &str, role: Role, password: &str) -> Result<bool, UsersError> {
+    /// Adds a user, or gives one another role and password. Whoever knew the password before may have made tokens, so these end.
+    /// Returns how many they were; `None` if the user is new.
+    pub fn set(&mut self, name: &str, role: Role, password: &str) -> Result<Option<usize>, UsersError> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains(|c: char| c == ':' || c.is_control()) {
             return Err(UsersError::Name);
         }
@@ -117,7 +118,8 @@ impl Users {
         }
         let hash = Argon2::default().hash_password(password.as_bytes()).map_err(|_| UsersError::Random)?;
         let user = User { role, password: hash.to_string() };
-        Ok(self.users.insert(name.to_owned(), user).is_none())
+        let ended = self.revoke(name);
+        Ok(self.users.insert(name.to_owned(), user).map(|_| ended))
     }
 
     /// Removes a user and its tokens. Returns false if there is none of that name.
@@ -210,9 +212,12 @@ mod tests {
         let role = |users: &Users, hash| users.of_token(hash).map(|principal| principal.role);
         assert_eq!([&over, &reads, &writes].map(|hash| role(&users, hash)), [None, Some(Role::Read), Some(Role::Write)]);
         assert_eq!(users.list().collect::<Vec<_>>(), [("bob", Role::Write, 2)]);
-        users.set("bob", Role::Read, "battery staple").unwrap();
+        users.users.get_mut("bob").unwrap().role = Role::Read;
         assert_eq!(role(&users, &writes), Some(Role::Read));
         assert_eq!(users.revoke("bob"), 2);
         assert_eq!(role(&users, &writes), None);
+        users.grant("bob", None, DAY).unwrap();
+        assert_eq!(users.set("bob", Role::Read, "battery staple").unwrap(), Some(1));
+        assert_eq!(users.list().collect::<Vec<_>>(), [("bob", Role::Read, 0)]);
     }
 }

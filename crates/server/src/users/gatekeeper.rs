@@ -154,9 +154,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("users.json");
         let mut users = Users::default();
-        assert!(users.set("ada", Role::Admin, "correct horse").unwrap());
-        assert!(users.set("bob", Role::Read, "battery staple").unwrap());
-        assert!(!users.set("bob", Role::Write, "battery staple 2").unwrap());
+        assert_eq!(users.set("ada", Role::Admin, "correct horse").unwrap(), None);
+        assert_eq!(users.set("bob", Role::Read, "battery staple").unwrap(), None);
+        assert_eq!(users.set("bob", Role::Write, "battery staple 2").unwrap(), Some(0));
         let token = users.grant("bob", Some(Role::Read), Duration::from_secs(60)).unwrap().token;
         users.write(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();

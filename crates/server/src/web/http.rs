@@ -14,6 +14,7 @@ use mangrove::graph::Map;
 use uuid::Uuid;
 
 use super::meter::Meter;
+use super::transactions::Transactions;
 use super::{Web, transactions};
 use crate::gremlin::{Answer, Caller, Conversation, MANY, Refused, Share, Unread};
 use crate::observe::{Over, Seen};
@@ -141,7 +142,10 @@ async fn answer(web: &Web, caller: Caller, request: Request, transaction: Option
     // If the client goes, this ends, and the conversation with it.
     let mut conversation = Conversation::new(web.gremlin.clone(), Some(caller.principal.clone()));
     let within = session.as_ref().map(|(session, _)| &**session);
-    match conversation.collect(request, caller, within).await {
+    let waits = session.as_ref().map(|(_, name)| Waits { transactions: &web.transactions, name });
+    let answer = conversation.collect(request, caller, within).await;
+    std::mem::forget(waits);
+    match answer {
         Some(answer) => {
             // An end that was refused may be asked for again.
             if let (Some(Control::End), Some((_, name)), 200) = (control, &session, answer.status.http()) {
@@ -150,6 +154,18 @@ async fn answer(web: &Web, caller: Caller, request: Request, transaction: Option
             response(form, answer)
         }
         None => response_of(form, Some(id), Refused::new(Status::ServerError, "the query ended without an answer")),
+    }
+}
+
+/// A client that waits for a query of its transaction. If it goes, both end.
+struct Waits<'w> {
+    transactions: &'w Transactions,
+    name: &'w str,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.transactions.end(self.name);
     }
 }
 
@@ -224,7 +240,10 @@ pub async fn principal(web: &Web, headers: &HeaderMap) -> Option<Principal> {
 pub fn unknown_user(headers: &HeaderMap) -> Response {
     const ASKED: [(HeaderName, &str); 1] = [(header::WWW_AUTHENTICATE, "Basic realm=\"mangrove\", charset=\"UTF-8\"")];
     let is_of_page = headers.get("sec-fetch-mode").is_some_and(|mode| mode != "navigate");
-    let message = "name and password are wanted, or a token, and must be right\n";
+    let message = match headers.contains_key(header::AUTHORIZATION) {
+        true => "name and password are wrong, or the token is wrong or has ended\n",
+        false => "say who you are: send name and password (Authorization: Basic …), or a token (Authorization: Bearer …)\n",
+    };
     match is_of_page {
         true => (StatusCode::UNAUTHORIZED, message).into_response(),
         false => (StatusCode::UNAUTHORIZED, ASKED, message).into_response(),

@@ -1,5 +1,6 @@
 //! Takes connections, with or without TLS.
 
+use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -40,13 +41,12 @@ pub async fn listen(
 ) {
     let mut stop = pin!(stop);
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = taken(&listener, &places) => accepted,
             () = &mut stop => return,
         };
         match accepted {
-            Ok((stream, from)) => {
+            Ok((stream, from, place)) => {
                 prepare(&stream);
                 tokio::spawn(secured(stream, tls.clone(), from, place, serve.clone()));
             }
@@ -56,6 +56,16 @@ pub async fn listen(
             }
         }
     }
+}
+
+/// The next connection, once there is a place for it.
+async fn taken(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let (stream, from) = listener.accept().await?;
+    let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
+    Ok((stream, from, place))
 }
 
 /// Has small responses sent at once, and clients that vanished noticed. A system that cannot do so serves all the same.

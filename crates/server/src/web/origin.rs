@@ -12,8 +12,8 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::Web;
 use super::meter::Meter;
+use super::{Web, rest};
 
 pub async fn check(State(web): State<Arc<Web>>, request: Request, next: Next) -> Response {
     // Users are known by their passwords, whatever name the server has.
@@ -28,11 +28,11 @@ pub async fn check(State(web): State<Arc<Web>>, request: Request, next: Next) ->
             }
             response
         }
-        false => {
-            (StatusCode::FORBIDDEN, "this request was sent by a page of another site, or to another name\n").into_response()
-        }
+        false => rest::Problem::new(StatusCode::FORBIDDEN, OTHER_SITE).into_response(),
     }
 }
+
+const OTHER_SITE: &str = "this request was sent by a page of another site, or to another name";
 
 fn is_trusted(headers: &HeaderMap, any_name: bool) -> bool {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));

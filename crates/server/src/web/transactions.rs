@@ -64,6 +64,14 @@ impl Transactions {
         }
     }
 
+    /// Ends one, and stops what runs in it. What it has not committed is undone.
+    pub fn end(&self, id: &str) {
+        let ended = Uuid::parse_str(id).ok().and_then(|id| self.open().remove(&id));
+        if let Some(open) = ended {
+            open.cancel.cancel();
+        }
+    }
+
     /// Ends all of them. What they have not committed is undone.
     pub fn forget_all(&self) {
         self.open().drain().for_each(|(_, open)| open.cancel.cancel());

@@ -43,6 +43,7 @@ pub use terms::mapping::{ForeignKey, Mapping, Missing, TableEntry, Test};
 pub use terms::merge::{Merged, Merging, OnDuplicate, OnExists};
 pub use terms::options::{EdgeFiles, KeyColumn, LoadOptions, MemoryLimits, NodeFiles};
 pub use terms::report::{LoadReport, OnError};
+pub use terms::spelling::Spelling;
 /// Reading CSV record by record.
 pub mod csv {
     pub use crate::text::csv::{Broken, CsvReader, Dialect, Field, Quoting, Record, Step};

@@ -194,6 +194,7 @@ impl Calls {
         let first = next(&mut frames).await?.ok_or_else(|| Status::invalid_argument("no rows came"))?;
         let descriptor = first.flight_descriptor.as_ref().map(|descriptor| descriptor.cmd.clone()).unwrap_or_default();
         let (name, what) = document::<What>(&descriptor, A_DESCRIPTOR)?;
+        what.check().map_err(status)?;
         let name = rest::name_or_first(&self.web, name);
         rest::database(&self.web, &name).map_err(status)?;
         let mut spool = Spool::new(self.web.ingest_bytes_max).map_err(status)?;

@@ -14,7 +14,8 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mangrove::analytics::Stage;
 use mangrove::ingest::{
-    EdgeFiles, Format, KeyColumn, Merging, NodeFiles, OnDuplicate, OnExists, Phase, Progress, Status, Table, TableInput,
+    EdgeFiles, Format, KeyColumn, Merging, NodeFiles, OnDuplicate, OnExists, Phase, Progress, Spelling, Status, Table,
+    TableInput,
 };
 use mangrove::{CancelToken, ElementKind, LoadError, LoadOptions, LoadReport};
 use serde::Deserialize;
@@ -32,7 +33,7 @@ use super::work::Guard;
 use crate::gremlin::{Gremlin, Room};
 use crate::users::Role;
 
-/// What the rows are. Without vertices and edges, they say so themselves, as those that `mangrove export` writes.
+/// What the rows are: vertices or edges.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct What {
@@ -70,6 +71,17 @@ enum Duplicate {
     Add,
     Skip,
     Update,
+}
+
+/// The label of rows.
+enum Labelled {
+    Vertices(Arc<str>),
+    /// Edges, with the labels of their ends where they are known.
+    Edges {
+        source: Option<Arc<str>>,
+        label: Arc<str>,
+        target: Option<Arc<str>>,
+    },
 }
 
 /// The form of the rows.
@@ -111,6 +123,7 @@ pub async fn ingest(
 ) -> Result<Response, Problem> {
     caller.must_be(Role::Write)?;
     database(&web, &name)?;
+    what.check()?;
     let form = RowForm::of(request.headers())?;
     let place = web.jobs.place(false)?;
     let rows = Rows { form, spool: received(&web, request).await? };
@@ -139,12 +152,10 @@ pub fn store(
         let options = what.options(&path, form, gremlin.limits.memory_bytes_max)?;
         // The rows came in no file that the client knows.
         let file = path.display().to_string();
-        let failed = |error: LoadError| Failed {
-            why: error.to_string().replace(&file, Spool::FILE),
-            is_cancelled: Shown(job).cancelled(),
-        };
+        let told = |message: &str| Spelling::Http.of(&message.replace(&file, Spool::FILE));
+        let failed = |error: LoadError| Failed::new(told(&error.to_string()), Shown(job).cancelled());
         let report = database.load(&options, &mut Shown(job)).map_err(failed)?;
-        Ok(Outcome { summary: summary(&report), values: None })
+        Ok(Outcome { summary: summary(&report, told), values: None })
     };
     jobs::spawn(web, place, "load", name, Some(CancelToken::default()), load)
 }
@@ -154,16 +165,11 @@ pub async fn stored(job: &Job, ended: oneshot::Receiver<()>) -> Result<Value, Pr
     let _guard = Guard(job.cancel.clone().unwrap_or_default());
     // The thread ends in any case.
     let _ = ended.await;
-    let shown = job.shown();
-    match shown["state"].as_str() {
-        Some("done") => Ok(shown),
-        _ => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, shown["error"].as_str().unwrap_or_default())),
-    }
+    job.failure().map_or_else(|| Ok(job.shown()), Err)
 }
 
-fn entered(gremlin: &Arc<Gremlin>) -> Result<tokio::sync::OwnedSemaphorePermit, String> {
-    let entering = gremlin.rooms.enter(Room::Writing, None, std::future::pending());
-    gremlin.runtime.block_on(entering).map_err(|refused| refused.message.into_owned())
+fn entered(gremlin: &Arc<Gremlin>) -> Result<OwnedSemaphorePermit, Problem> {
+    Ok(gremlin.runtime.block_on(gremlin.rooms.enter(Room::Writing, None, std::future::pending()))?)
 }
 
 /// Writes the body to a file.
@@ -182,7 +188,12 @@ async fn received(web: &Arc<Web>, request: Request) -> Result<Spool, Problem> {
 }
 
 impl What {
-    fn options(&self, path: &FilePath, form: RowForm, bytes_max: usize) -> Result<LoadOptions, String> {
+    /// Fails if it does not say what the rows are.
+    pub fn check(&self) -> Result<(), Problem> {
+        self.labelled().map(drop)
+    }
+
+    fn options(&self, path: &FilePath, form: RowForm, bytes_max: usize) -> Result<LoadOptions, Failed> {
         let merge = Merging {
             on_exists: match self.on_exists {
                 Exists::Error => OnExists::Error,
@@ -199,46 +210,45 @@ impl What {
             ..Merging::default()
         };
         let mut options = LoadOptions { merge, ..LoadOptions::default() };
-        let [source, label, target] = self.ends();
-        match form {
-            RowForm::Arrow => options.tables = vec![self.table(path, [source, label, target], bytes_max)?],
-            RowForm::File(format) => {
+        match (form, self.labelled()?) {
+            (RowForm::Arrow, labelled) => {
+                options.tables = vec![self.table(path, labelled, bytes_max).map_err(Failed::from)?]
+            }
+            (RowForm::File(format), Labelled::Vertices(label)) => {
                 options.format = format;
-                match (&self.vertices, label) {
-                    (Some(label), None) => {
-                        options.nodes = vec![NodeFiles { label: label.as_str().into(), files: vec![path.to_owned()] }];
-                        let key = self.key.iter();
-                        options.keys =
-                            key.map(|column| KeyColumn { label: label.as_str().into(), column: column.clone() }).collect();
-                    }
-                    (None, Some(label)) => {
-                        options.edges = vec![EdgeFiles { source, label, target, files: vec![path.to_owned()] }]
-                    }
-                    (None, None) => options.files = vec![path.to_owned()],
-                    (Some(_), Some(_)) => return Err(BOTH.into()),
-                }
+                let key = |column: &String| KeyColumn { label: label.clone(), column: column.clone() };
+                options.keys = self.key.iter().map(key).collect();
+                options.nodes = vec![NodeFiles { label, files: vec![path.to_owned()] }];
+            }
+            (RowForm::File(format), Labelled::Edges { source, label, target }) => {
+                options.format = format;
+                options.edges = vec![EdgeFiles { source, label, target, files: vec![path.to_owned()] }];
             }
         }
         Ok(options)
     }
 
-    /// The labels of edges: of their source, their own, of their target.
-    fn ends(&self) -> [Option<Arc<str>>; 3] {
-        let Some(edges) = &self.edges else { return [None, None, None] };
+    /// What the rows are. Fails if that is not said, or contradictory.
+    fn labelled(&self) -> Result<Labelled, Problem> {
         let some = |text: &str| Some(text.into()).filter(|_| !text.is_empty());
-        match edges.split(':').collect::<Vec<_>>()[..] {
-            [source, label, target] => [some(source), some(label), some(target)],
-            _ => [None, some(edges), None],
-        }
+        let labelled = match (&self.vertices, &self.edges) {
+            (Some(label), None) => some(label).map(Labelled::Vertices),
+            (None, Some(edges)) => match edges.split(':').collect::<Vec<_>>()[..] {
+                [source, label, target] => {
+                    some(label).map(|label| Labelled::Edges { source: some(source), label, target: some(target) })
+                }
+                _ => some(edges).map(|label| Labelled::Edges { source: None, label, target: None }),
+            },
+            (None, None) => None,
+            (Some(_), Some(_)) => return Err(Problem::wrong("rows are vertices or edges, not both")),
+        };
+        labelled.ok_or_else(|| Problem::wrong("say what the rows are: vertices=LABEL or edges=SOURCE:LABEL:TARGET"))
     }
 
-    fn table(&self, path: &FilePath, ends: [Option<Arc<str>>; 3], bytes_max: usize) -> Result<TableInput, String> {
-        let [source, edge, target] = ends;
-        let (kind, label) = match (&self.vertices, edge) {
-            (Some(label), None) => (ElementKind::Vertex, label.as_str().into()),
-            (None, Some(label)) => (ElementKind::Edge, label),
-            (None, None) => return Err("say what the rows are: ?vertices=LABEL or ?edges=SOURCE:LABEL:TARGET".into()),
-            (Some(_), Some(_)) => return Err(BOTH.into()),
+    fn table(&self, path: &FilePath, labelled: Labelled, bytes_max: usize) -> Result<TableInput, String> {
+        let (kind, source, label, target) = match labelled {
+            Labelled::Vertices(label) => (ElementKind::Vertex, None, label, None),
+            Labelled::Edges { source, label, target } => (ElementKind::Edge, source, label, target),
         };
         let failed = |error: &dyn std::fmt::Display| format!("the record batches: {error}");
         let file = File::open(path).map_err(|error| failed(&error))?;
@@ -257,11 +267,17 @@ impl What {
             batches.push(batch);
         }
         let (label, key) = (Some(label), self.key.clone());
-        Ok(TableInput { name: "rows".into(), kind, label, source, target, key, table: Table::Arrow { schema, batches } })
+        Ok(TableInput {
+            name: Spool::FILE.into(),
+            kind,
+            label,
+            source,
+            target,
+            key,
+            table: Table::Arrow { schema, batches },
+        })
     }
 }
-
-const BOTH: &str = "rows are vertices or edges, not both";
 
 /// Shows how far a load is, and stops it when its job is cancelled.
 struct Shown<'j>(&'j Job);
@@ -284,14 +300,15 @@ impl Progress for Shown<'_> {
     }
 }
 
-/// What a load did.
-fn summary(report: &LoadReport) -> Value {
+/// What a load did. `told` makes its warnings those of a client.
+fn summary(report: &LoadReport, told: impl Fn(&str) -> String) -> Value {
+    let warnings: Vec<String> = report.warnings.iter().map(|warning| told(warning)).collect();
     json!({
         "vertices": report.vertex_count(),
         "edges": report.edge_count(),
         "properties": report.properties,
         "rejects": report.rejects,
-        "warnings": report.warnings,
+        "warnings": warnings,
         "seconds": report.duration.as_secs_f64(),
     })
 }

@@ -14,7 +14,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mangrove::analytics::Stage;
 use mangrove::describe::Described;
-use mangrove::{AnalyzeError, AnalyzeOptions, CancelToken, Database, StoreError, json};
+use mangrove::{AnalyzeOptions, CancelToken, Database, Parameters, StoreError, json};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -22,6 +22,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use super::super::Web;
 use super::caller::{As, Document, database};
 use super::problem::Problem;
+use super::work;
+use crate::gremlin::Room;
 use crate::users::Role;
 
 /// The most algorithms that run at a time, and the most other jobs.
@@ -86,6 +88,32 @@ impl Todo {
     fn cancel(&self) -> Option<CancelToken> {
         matches!(self, Self::Analyze { .. } | Self::Compact {}).then(CancelToken::default)
     }
+
+    /// The same, if it can be done.
+    fn ready(self, web: &Web, database: &Database) -> Result<Work, Problem> {
+        Ok(match self {
+            Self::Check {} => Work::Check,
+            Self::Compact {} => Work::Compact,
+            Self::Backup { name } => Work::Backup { path: backup_path(web.backups.as_deref(), &name)?, name },
+            Self::Analyze { algorithm, options, vertices, edges, weight, directed, write } => {
+                let parameters = options.iter().map(|(name, value)| (name.clone(), json::value(value))).collect();
+                let memory_bytes = Some(web.gremlin.limits.memory_bytes_max as u64);
+                let (timeout, rest) = (Some(ALGORITHM), AnalyzeOptions::default());
+                let options = AnalyzeOptions { vertices, edges, weight, directed, write, memory_bytes, timeout, ..rest };
+                let checked = database.check_analysis(&algorithm, &parameters, &options);
+                checked.map_err(|error| Problem::wrong(error.to_string()))?;
+                Work::Analyze { algorithm, parameters, options }
+            }
+        })
+    }
+}
+
+/// What a job does.
+enum Work {
+    Check,
+    Compact,
+    Backup { name: String, path: PathBuf },
+    Analyze { algorithm: String, parameters: Parameters, options: AnalyzeOptions },
 }
 
 /// What came out of a job.
@@ -96,12 +124,24 @@ pub struct Outcome {
 
 /// Why a job has no outcome.
 pub struct Failed {
-    pub why: String,
+    pub why: Problem,
     pub is_cancelled: bool,
+}
+
+impl Failed {
+    pub fn new(why: impl Into<String>, is_cancelled: bool) -> Self {
+        Self { why: Problem::new(StatusCode::UNPROCESSABLE_ENTITY, why), is_cancelled }
+    }
 }
 
 impl From<String> for Failed {
     fn from(why: String) -> Self {
+        Self::new(why, false)
+    }
+}
+
+impl From<Problem> for Failed {
+    fn from(why: Problem) -> Self {
         Self { why, is_cancelled: false }
     }
 }
@@ -131,6 +171,14 @@ impl Job {
     pub fn values(&self) -> Option<RecordBatch> {
         match &*self.state() {
             JobState::Done { outcome: Ok(outcome), .. } => outcome.values.clone(),
+            _ => None,
+        }
+    }
+
+    /// Why it failed, if it did.
+    pub fn failure(&self) -> Option<Problem> {
+        match &*self.state() {
+            JobState::Done { outcome: Err(failed), .. } => Some(failed.why.clone()),
             _ => None,
         }
     }
@@ -166,7 +214,7 @@ impl Job {
                     }
                     Err(Failed { why, is_cancelled }) => {
                         shown["state"] = if *is_cancelled { "cancelled" } else { "failed" }.into();
-                        shown["error"] = why.as_str().into();
+                        shown["error"] = why.detail.as_str().into();
                     }
                 }
             }
@@ -272,14 +320,12 @@ pub async fn begin(
     let todo = sent.read;
     caller.must_be(todo.role())?;
     let database = database(&web, &name)?.clone();
-    let backup = match &todo {
-        Todo::Backup { name } => Some(backup_path(web.backups.as_deref(), name)?),
-        _ => None,
-    };
-    let (kind, cancel, memory_bytes) = (todo.name(), todo.cancel(), web.gremlin.limits.memory_bytes_max);
+    let (kind, cancel) = (todo.name(), todo.cancel());
     let place = web.jobs.place(matches!(todo, Todo::Analyze { .. }))?;
-    let its = move |job: &Job| run(job, &database, &todo, backup.as_deref(), memory_bytes as u64);
-    let (job, _) = spawn(&web, place, kind, &name, cancel, its)?;
+    let (its_web, its_database) = (web.clone(), database.clone());
+    let ready = work::run(&web.gremlin, Room::Reading, None, move |_| todo.ready(&its_web, &its_database));
+    let work = ready.await?;
+    let (job, _) = spawn(&web, place, kind, &name, cancel, move |job| run(job, &database, &work))?;
     Ok(accepted(&job))
 }
 
@@ -330,55 +376,37 @@ fn backup_path(directory: Option<&FilePath>, name: &str) -> Result<PathBuf, Prob
     }
 }
 
-fn run(
-    job: &Job,
-    database: &Database,
-    todo: &Todo,
-    backup: Option<&FilePath>,
-    memory_bytes: u64,
-) -> Result<Outcome, Failed> {
+fn run(job: &Job, database: &Database, work: &Work) -> Result<Outcome, Failed> {
     let plain = |summary| Ok(Outcome { summary, values: None });
-    match todo {
-        Todo::Check {} => {
+    match work {
+        Work::Check => {
             let report = database.check().map_err(|error| error.to_string())?;
             let violations: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
             plain(json!({"violations": violations, "violationsTotal": report.violations_total,
                 "vertices": report.vertices, "edges": report.edges}))
         }
-        Todo::Compact {} => {
+        Work::Compact => {
             let cancel = job.cancel.clone().unwrap_or_default();
             let compacted = database.clone().interruptible(cancel.clone()).compact();
-            let failed = |error: StoreError| Failed { why: error.to_string(), is_cancelled: cancel.is_cancelled() };
+            let failed = |error: StoreError| Failed::new(error.to_string(), cancel.is_cancelled());
             plain(json!({"segmentBytes": compacted.map_err(failed)?}))
         }
-        Todo::Backup { name } => {
-            let path = backup.ok_or_else(|| "a backup has a place".to_owned())?;
+        Work::Backup { name, path } => {
             database.backup(path).map_err(|error| error.to_string())?;
             plain(json!({"name": name}))
         }
-        Todo::Analyze { algorithm, options, vertices, edges, weight, directed, write } => {
-            let of = AnalyzeOptions {
-                vertices: vertices.clone(),
-                edges: edges.clone(),
-                weight: weight.clone(),
-                directed: *directed,
-                write: write.clone(),
-                memory_bytes: Some(memory_bytes),
-                timeout: Some(ALGORITHM),
-                cancel: job.cancel.clone().unwrap_or_default(),
-                ..AnalyzeOptions::default()
-            };
-            let parameters = options.iter().map(|(name, value)| (name.clone(), json::value(value))).collect();
+        Work::Analyze { algorithm, parameters, options } => {
+            let cancel = job.cancel.clone().unwrap_or_default();
+            let options = AnalyzeOptions { cancel, ..options.clone() };
             let mut show = |stage: Stage| job.show(stage);
-            let found = database.analyze(algorithm, &parameters, &of, &mut show);
-            let failed = |error: AnalyzeError| Failed { is_cancelled: error.is_cancelled(), why: error.to_string() };
-            let found = found.map_err(failed)?;
+            let found = database.analyze(algorithm, parameters, &options, &mut show);
+            let found = found.map_err(|error| Failed::new(error.to_string(), error.is_cancelled()))?;
             let told = found.summary.iter().map(|(name, value)| {
                 let text = json::to_string(&Described::Plain(value.clone()));
                 ((*name).to_owned(), serde_json::from_str(&text).unwrap_or(Value::String(text)))
             });
             let summary = Value::Object(told.collect());
-            Ok(Outcome { summary, values: write.is_none().then_some(found.values) })
+            Ok(Outcome { summary, values: options.write.is_none().then_some(found.values) })
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The results of a query on their way to a client, in parts, while the query runs.
+//! The results of a query on their way to a client, in parts, while the query runs. Parts on their way take memory that all responses
+//! share.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,13 +16,13 @@ use tokio::task::spawn_blocking;
 
 use super::problem::Problem;
 use super::work::{self, Guard, Limited};
-use crate::gremlin::{Gremlin, Missed, Room, in_time};
+use crate::gremlin::{Gremlin, Memory, Missed, Room, SMALL, Share, in_time};
 
 /// Parts of a response that wait for the client to take them. Then the query waits.
 const PARTS_MAX: usize = 4;
 
-/// What comes next. `None` says that the response is whole.
-type Next<T> = Result<Option<T>, Problem>;
+/// What comes next, and the memory that it takes. `None` says that the response is whole.
+type Next<T> = Result<Option<(T, Option<Share>)>, Problem>;
 
 /// Begins a query, whose results `fill` sends as they come. Fails if the query fails before it has some. Later failures break the
 /// response off.
@@ -35,14 +36,15 @@ pub async fn streamed<T: Send + 'static>(
     let (place, limited) = work::begin(gremlin, room, timeout, guard.0.clone()).await?;
     let (parts, received) = mpsc::channel(PARTS_MAX);
     let (begun, beginning) = oneshot::channel();
+    let memory = gremlin.memory_of_responses.clone();
     spawn_blocking(move || {
-        let mut out = Parts { parts, deadline: limited.deadline, begun: Some(begun) };
+        let mut out = Parts { parts, memory, deadline: limited.deadline, begun: Some(begun) };
         let done = fill(limited, &mut out);
         out.end(done);
         drop(place);
     });
     match beginning.await {
-        Ok(Ok(())) => Ok(Streamed { received, failed: None, _guard: guard }),
+        Ok(Ok(())) => Ok(Streamed { received, share: None, failed: None, _guard: guard }),
         Ok(Err(problem)) => Err(problem),
         Err(_) => Err(Problem::bug("the server failed at this query: please report this")),
     }
@@ -51,6 +53,7 @@ pub async fn streamed<T: Send + 'static>(
 /// The way to the client.
 pub struct Parts<T> {
     parts: mpsc::Sender<Next<T>>,
+    memory: Memory,
     deadline: Option<Instant>,
     /// Tells that the response may begin.
     begun: Option<oneshot::Sender<Result<(), Problem>>>,
@@ -65,16 +68,23 @@ impl<T> Parts<T> {
         }
     }
 
-    /// Waits while the client takes the parts before.
-    pub fn send(&mut self, part: T) -> Result<(), Problem> {
+    /// Waits while the client takes the parts before, and for memory.
+    pub fn send(&mut self, part: T, bytes: usize) -> Result<(), Problem> {
         self.begin();
-        self.put(Ok(Some(part)))
+        let share = match bytes > SMALL {
+            true => self.wait(async { self.memory.hold(bytes).await.ok_or(Missed::Gone) }).map(Some)?,
+            false => None,
+        };
+        self.put(Ok(Some((part, share))))
     }
 
     fn put(&self, next: Next<T>) -> Result<(), Problem> {
-        let sent = async { self.parts.send(next).await.map_err(|_| Missed::Gone) };
+        self.wait(async { self.parts.send(next).await.map_err(|_| Missed::Gone) })
+    }
+
+    fn wait<D>(&self, done: impl Future<Output = Result<D, Missed>>) -> Result<D, Problem> {
         Handle::current()
-            .block_on(in_time(self.deadline, self.parts.closed(), sent))
+            .block_on(in_time(self.deadline, self.parts.closed(), done))
             .map_err(|_| Problem::new(StatusCode::GATEWAY_TIMEOUT, "the client did not take the results in time"))
     }
 
@@ -92,6 +102,8 @@ impl<T> Parts<T> {
 /// Parts that come from a query. Without it, the query ends.
 pub struct Streamed<T> {
     received: mpsc::Receiver<Next<T>>,
+    /// What the part takes that was given last.
+    share: Option<Share>,
     /// Why the query failed, until the client is told.
     failed: Option<Problem>,
     _guard: Guard,
@@ -100,8 +112,15 @@ pub struct Streamed<T> {
 impl<T> Streamed<T> {
     /// The next part; nothing after the last one.
     pub fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Problem>>> {
-        self.received.poll_recv(cx).map(|next| match next {
-            Some(next) => next.transpose(),
+        let next = ready!(self.received.poll_recv(cx));
+        self.share = None;
+        Poll::Ready(match next {
+            Some(Ok(Some((part, share)))) => {
+                self.share = share;
+                Some(Ok(part))
+            }
+            Some(Ok(None)) => None,
+            Some(Err(problem)) => Some(Err(problem)),
             None => Some(Err(Problem::bug("the query did not come to its end"))),
         })
     }

@@ -15,7 +15,7 @@ use crate::users::Role;
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
 /// Why a request failed.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 #[error("{detail}")]
 pub struct Problem {
     pub status: StatusCode,

@@ -196,10 +196,10 @@ fn lines(ready: &Ready, limited: &Limited, out: &mut Parts<Bytes>) -> Result<(),
             json::write_described(&mut text, result);
             text.push('\n');
             if text.len() >= PART_BYTES {
-                out.send(std::mem::take(&mut text).into())?;
+                send(out, std::mem::take(&mut text).into())?;
             }
         }
-        out.send(text.into())?;
+        send(out, text.into())?;
     }
     out.begin();
     Ok(())
@@ -219,7 +219,11 @@ pub async fn record_batches(
         // If the client is gone, nobody wants to know.
         let _ = known.send(batches.schema());
         out.begin();
-        batches.into_iter().try_for_each(|batch| out.send(batch?))
+        batches.into_iter().try_for_each(|batch| {
+            let batch = batch?;
+            let bytes = batch.get_array_memory_size();
+            out.send(batch, bytes)
+        })
     });
     let results = results.await?;
     let schema = schema.await.map_err(|_| Problem::bug("results without a schema: please report this"))?;
@@ -238,8 +242,13 @@ fn arrow(ready: &Ready, limited: &Limited, out: &mut Parts<Bytes>) -> Result<(),
     let mut writer = StreamWriter::try_new(Vec::new(), &batches.schema())?;
     for batch in batches {
         writer.write(&batch?)?;
-        out.send(std::mem::take(writer.get_mut()).into())?;
+        send(out, std::mem::take(writer.get_mut()).into())?;
     }
     writer.finish()?;
-    out.send(std::mem::take(writer.get_mut()).into())
+    send(out, std::mem::take(writer.get_mut()).into())
+}
+
+fn send(out: &mut Parts<Bytes>, part: Bytes) -> Result<(), Problem> {
+    let bytes = part.len();
+    out.send(part, bytes)
 }

@@ -43,7 +43,7 @@ pub async fn watched(
     if meter.is_some_and(|meter| meter.is_refused()) && !response.status().is_success() {
         response = Problem::new(StatusCode::TOO_MANY_REQUESTS, MANY).into_response();
     }
-    let response = as_problem(response, web.request_bytes_max).await;
+    let response = as_problem(response).await;
     seen.note("user", noted.user.get().map(|name| &**name));
     seen.note("query", noted.query.get().map(String::as_str));
     let status = response.status().as_u16();
@@ -79,7 +79,7 @@ pub async fn known(
 const ERROR_BYTES: usize = 64 << 10;
 
 /// The same response, as a problem document if it is an error.
-async fn as_problem(response: Response, request_bytes_max: usize) -> Response {
+async fn as_problem(response: Response) -> Response {
     let status = response.status();
     let is_one = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == problem::MEDIA_TYPE);
     if !(status.is_client_error() || status.is_server_error()) || is_one {
@@ -89,9 +89,7 @@ async fn as_problem(response: Response, request_bytes_max: usize) -> Response {
     let text = to_bytes(body, ERROR_BYTES).await.unwrap_or_default();
     let detail = match status {
         StatusCode::METHOD_NOT_ALLOWED => "this resource has no such method: see the header Allow".to_owned(),
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            format!("the body has more than {} MB: send rows to `ingest`", request_bytes_max >> 20)
-        }
+        StatusCode::PAYLOAD_TOO_LARGE => "the body has more bytes than this resource takes: rows go to `ingest`".to_owned(),
         _ => String::from_utf8_lossy(&text).trim().to_owned(),
     };
     let mut problem = Problem::new(status, detail).into_response();

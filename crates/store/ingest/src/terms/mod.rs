@@ -5,3 +5,4 @@ pub mod mapping;
 pub mod merge;
 pub mod options;
 pub mod report;
+pub mod spelling;
