@@ -61,6 +61,9 @@ pub struct Serve {
     /// Append a line of JSON for each request to this file; `-` is standard error
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Send traces of requests to this collector of OpenTelemetry, by OTLP over HTTP, for example http://localhost:4318
+    #[arg(long, value_name = "URL")]
+    traces: Option<String>,
     /// Tell of queries that take at least this long, in the log or else on standard error
     #[arg(long, value_name = "TIME", value_parser = duration)]
     slow: Option<Duration>,
@@ -93,6 +96,7 @@ impl Serve {
             limits,
             backups: self.backups,
             log: self.log.map(|file| if file == Path::new("-") { LogTo::StandardError } else { LogTo::File(file) }),
+            traces: self.traces,
             slow: self.slow,
             flight_port: self.flight,
             ..ServerOptions::default()

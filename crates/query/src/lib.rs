@@ -24,6 +24,7 @@ pub mod options;
 pub mod paths;
 pub mod plan;
 pub mod procedure;
+mod profile;
 pub mod resolve;
 pub mod stack;
 
@@ -35,14 +36,13 @@ use computed::Computed;
 
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
-pub use execute::{
-    Execution, Items, MapColumn, Maps, Messages, Pace, Profile, StepProfile, bytes_target, own_maps, whole_maps,
-};
+pub use execute::{Execution, Items, MapColumn, Maps, Pace, bytes_target, own_maps, whole_maps};
 pub use mangrove_graph::CancelToken;
 pub use optimize::{ExplainedStep, Explanation};
-pub use options::{Graph, Parameters, QueryOptions};
+pub use options::{Graph, OnProfile, Parameters, QueryOptions};
 pub use plan::shape::{Outlook, Shape};
 pub use procedure::{Procedure, Procedures};
+pub use profile::{Messages, Profile, StepProfile};
 
 use gremlin::syntax::{Call, TraversalSyntax};
 
@@ -139,7 +139,7 @@ impl Query {
         let with_computed = computed.as_ref().map(|computed| computed.over(view));
         let view = with_computed.as_ref().map_or(view, |view| view as &dyn GraphView);
         optimize::optimize(&mut plan, view, &options.rules_off);
-        if options.profile {
+        if options.is_profiled() {
             plan::estimate(&mut plan, view)?;
         }
         Ok(plan)

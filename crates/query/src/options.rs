@@ -1,6 +1,7 @@
 //! What a query runs with: its parameters, its limits, the graph.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use mangrove_graph::{Budget, CancelToken, GraphView, GraphWrite, ReadContext, Tr
 use crate::crew::Crew;
 use crate::machine;
 use crate::procedure::Procedures;
+use crate::profile::Profile;
 
 /// Values for the variables of a query, by name.
 pub type Parameters = HashMap<String, Value>;
@@ -41,6 +43,8 @@ pub struct QueryOptions {
     pub rules_off: Vec<String>,
     /// Counts what each step does, for [`Execution::profile`](crate::Execution::profile).
     pub profile: bool,
+    /// Told what each step did, once the query has ended.
+    pub on_profile: Option<OnProfile>,
     /// The threads that may help.
     pub crew: Option<Arc<Crew>>,
     /// The number of the query in traces. A database sets its own.
@@ -49,7 +53,22 @@ pub struct QueryOptions {
     pub procedures: Arc<Procedures>,
 }
 
+/// What to do with the profile of a query that has ended: at its last result, by an error, or because nobody wanted more.
+#[derive(Clone)]
+pub struct OnProfile(pub Arc<dyn Fn(&Profile) + Send + Sync>);
+
+impl fmt::Debug for OnProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnProfile")
+    }
+}
+
 impl QueryOptions {
+    /// Whether somebody wants to know what each step does.
+    pub fn is_profiled(&self) -> bool {
+        self.profile || self.on_profile.is_some()
+    }
+
     /// The limits of a view for a query that begins now.
     pub fn read_context(&self) -> ReadContext {
         // A timeout beyond the range of the clock never comes.
@@ -67,6 +86,7 @@ impl Default for QueryOptions {
             memory_bytes_max: machine::query_bytes_max(),
             rules_off: Vec::new(),
             profile: false,
+            on_profile: None,
             crew: None,
             trace: TraceId::default(),
             procedures: Procedures::built_in().clone(),

@@ -31,7 +31,7 @@ use tokio::time::timeout;
 use gremlin::Gremlin;
 pub use gremlin::Limits;
 pub use observe::LogTo;
-use observe::Observer;
+use observe::{Observer, Traces};
 use users::{Gatekeeper, Users, UsersError};
 use web::{CONNECTIONS_MAX, Flight, Http, Web};
 pub use web::{TlsError, TlsFiles};
@@ -55,6 +55,8 @@ pub struct ServerOptions {
     pub log: Option<LogTo>,
     /// The port for Arrow Flight, if the server is to answer it. 0 takes any that is free.
     pub flight_port: Option<u16>,
+    /// The URL of a collector of OpenTelemetry, which takes traces by OTLP over HTTP.
+    pub traces: Option<String>,
     /// Queries that take at least so long are slow. They go to the log, or else to standard error.
     pub slow: Option<Duration>,
 }
@@ -71,6 +73,7 @@ impl Default for ServerOptions {
             backups: None,
             log: None,
             flight_port: None,
+            traces: None,
             slow: None,
         }
     }
@@ -91,6 +94,8 @@ pub enum ServerError {
     Listen { address: SocketAddr, error: io::Error },
     #[error("cannot begin the log: {0}")]
     Log(io::Error),
+    #[error("cannot send traces to {url}: {error}")]
+    Traces { url: String, error: String },
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
 }
@@ -151,7 +156,10 @@ impl Server {
         let gatekeeper = Some(options.users).filter(|users| !users.is_empty()).map(Gatekeeper::new).transpose()?;
         let acceptor = |protocol| options.tls.as_ref().map(|files| files.acceptor(&[protocol])).transpose();
         let (tls, tls_of_flight) = (acceptor("http/1.1")?, acceptor("h2")?);
-        let observer = Arc::new(Observer::new(options.log.as_ref(), options.slow.is_some()).map_err(ServerError::Log)?);
+        let traces =
+            options.traces.map(|url| Traces::to(&url).map_err(|error| ServerError::Traces { url, error })).transpose()?;
+        let observer = Observer::new(options.log.as_ref(), options.slow.is_some(), traces).map_err(ServerError::Log)?;
+        let observer = Arc::new(observer);
         let watched = |(name, database): (String, Database)| match options.slow {
             Some(after) => (name.clone(), observer.watch(name, database, after)),
             None => (name, database),

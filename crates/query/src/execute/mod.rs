@@ -29,11 +29,12 @@ use mangrove_graph::Value;
 
 use crate::computed::Computed;
 use crate::error::{QueryError, Result};
-use crate::options::{Graph, QueryOptions};
+use crate::options::{Graph, OnProfile, QueryOptions};
 use crate::plan::facts::{Reads, Writes};
 use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
 use crate::plan::{Plan, Step};
+use crate::profile::Profile;
 
 use data::batch::Batch;
 use data::sent;
@@ -42,14 +43,13 @@ use run::chain::{Chain, Once};
 use run::context::{Context, QueryState};
 use run::help::Help;
 use run::nesting;
-use run::profile::Counters;
+use run::profile::{self, Counters};
 
 use crate::plan::paths;
 pub use data::items::Items;
 pub use data::maps::{MapColumn, Maps};
 pub use reads::columns::{own_maps, whole_maps};
 pub use run::pace::{Pace, bytes_target};
-pub use run::profile::{Messages, Profile, StepProfile};
 
 /// A running query. It does not hold the graph: pass the same one to each call.
 pub struct Execution {
@@ -63,6 +63,10 @@ struct Run {
     start: Once,
     /// The expectations from before the run, if it is to be profiled.
     profile: Option<Profile>,
+    on_profile: Option<OnProfile>,
+    began: Instant,
+    /// The results so far.
+    given: u64,
     text: Arc<str>,
     outlook: Outlook,
     /// The batch pulled last, whose rows are still to be returned.
@@ -80,7 +84,7 @@ impl Execution {
         let one_by_one = writes != Writes::NOTHING && compile::one_by_one(&plan);
         let computed = Computed::of(&plan.traversal, graph.view().schema())?;
         let help = if one_by_one { None } else { Self::help(&plan, graph, &options) };
-        let profiling = options.profile;
+        let (profiling, on_profile) = (options.is_profiled(), options.on_profile.clone());
         let mut shared = QueryState::new(&plan.source, options, mode);
         if writes.any_of(Writes::EFFECTS) {
             let mut gathered = Vec::new();
@@ -110,7 +114,8 @@ impl Execution {
         }
         start.sacks = plan.source.sack.as_ref().map(|sack| vec![sack.initial.clone()]);
         let (start, outlook) = (Once::new(start), Outlook::new(plan, shared.all_procedures()));
-        let run = Run { chain, shared, start, profile, text, outlook, pending: Batch::default(), done: false };
+        let (began, pending) = (Instant::now(), Batch::default());
+        let run = Run { chain, shared, start, profile, on_profile, began, given: 0, text, outlook, pending, done: false };
         Ok(Self { run: Box::new(run) })
     }
 
@@ -158,15 +163,8 @@ impl Execution {
 
     /// Runs to the end and reports what each step did. [`QueryOptions::profile`] must be set.
     pub fn profile(&mut self, graph: &mut Graph<'_>) -> Result<Profile> {
-        let (began, mut results) = (Instant::now(), 0);
-        while let Some(items) = self.next_items(graph)? {
-            results += items.len() as u64;
-        }
-        let no_profile = || QueryError::value("a profile needs QueryOptions::profile");
-        let mut profile = self.run.profile.clone().ok_or_else(no_profile)?;
-        (profile.time, profile.results) = (began.elapsed(), results);
-        self.run.shared.counters.iter().for_each(|counters| profile.read(counters));
-        Ok(profile)
+        while self.next_items(graph)?.is_some() {}
+        self.run.profile().ok_or_else(|| QueryError::value("a profile needs QueryOptions::profile"))
     }
 
     /// What the plan knows about the results.
@@ -181,16 +179,28 @@ impl Execution {
 }
 
 impl Run {
+    /// What each step has done so far, if that is counted.
+    fn profile(&self) -> Option<Profile> {
+        let mut profile = self.profile.clone()?;
+        (profile.time, profile.results) = (self.began.elapsed(), self.given);
+        self.shared.counters.iter().for_each(|counters| profile::read(&mut profile, counters));
+        Some(profile)
+    }
+
     fn next_items(&mut self, graph: &mut Graph<'_>) -> Result<Option<Items>> {
         let _span = tracing::debug_span!("run", query = %self.shared.trace()).entered();
-        match (self.done, &self.shared.computed) {
+        let items = match (self.done, &self.shared.computed) {
             (true, _) => Ok(None),
             (false, None) => self.pull_items(graph),
             (false, Some(computed)) => {
                 let view = computed.clone().over(graph.view());
                 self.pull_items(&mut Graph::Read(&view))
             }
+        };
+        if let Ok(Some(items)) = &items {
+            self.given += items.len() as u64;
         }
+        items
     }
 
     fn pull_items(&mut self, graph: &mut Graph<'_>) -> Result<Option<Items>> {
@@ -235,6 +245,16 @@ impl Run {
             bulk[0] -= VALUES_MAX;
         }
         Items::Values(vec![self.pending.value(0); VALUES_MAX as usize])
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if let Some(on_profile) = self.on_profile.take()
+            && let Some(profile) = self.profile()
+        {
+            (on_profile.0)(&profile);
+        }
     }
 }
 

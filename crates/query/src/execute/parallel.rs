@@ -34,9 +34,10 @@ use crate::execute::run::chain::{Chain, Input, Once, Op};
 use crate::execute::run::context::{Context, QueryState};
 use crate::execute::run::help::{Help, Views};
 use crate::execute::run::memory::Held;
-use crate::execute::run::profile::{Counters, Messages};
+use crate::execute::run::profile::Counters;
 use crate::options::Graph;
 use crate::plan::{Name, Plan, SourceConfig, Step, Traversal};
+use crate::profile::Messages;
 
 /// The most messages per thread that are claimed and not yet consumed.
 const WINDOW: usize = 8;

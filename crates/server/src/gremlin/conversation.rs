@@ -15,7 +15,7 @@ use super::refused::Refused;
 use super::run::Run;
 use super::session::Session;
 use super::{Gremlin, Unread};
-use crate::observe::Seen;
+use crate::observe::{Fact, Seen};
 use crate::status::Status;
 use crate::users::{Login, Principal};
 use crate::wire::{Form, Request};
@@ -138,12 +138,12 @@ impl Conversation {
 
     /// What a request asks for, if whoever sends it may ask for it now.
     async fn asked(&self, principal: &Principal, request: Request, size: usize, asker: &mut Asker) -> Result<Ask, Refused> {
-        asker.seen.note("user", principal.name.as_deref());
+        asker.seen.note(Fact::User, principal.name.as_deref());
         self.gremlin.rates.take(principal, asker.seen.from)?;
         let ask = self.gremlin.ask(request, size, &mut asker.share).await?;
         if let Ask::Run { run, .. } = &ask {
-            asker.seen.note("database", Some(&run.source));
-            asker.seen.note("query", Some(run.text()));
+            asker.seen.note(Fact::Database, Some(&run.source));
+            asker.seen.note(Fact::Query, Some(run.text()));
         }
         ask.allowed(principal.role)
     }

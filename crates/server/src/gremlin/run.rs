@@ -114,7 +114,8 @@ impl Run {
             (Some(left), Some(whole)) if whole - left.min(whole) > whole / 100 => Some(left),
             (_, whole) => whole,
         };
-        QueryOptions { timeout, cancel, memory_bytes_max: self.memory_bytes_max, ..QueryOptions::default() }
+        let (memory_bytes_max, on_profile) = (self.memory_bytes_max, asker.seen.on_profile());
+        QueryOptions { timeout, cancel, memory_bytes_max, on_profile, ..QueryOptions::default() }
     }
 
     fn on_database(&self, query: &Query, options: &QueryOptions, batches: &mut Batches<'_>) -> Result<(), Stopped> {

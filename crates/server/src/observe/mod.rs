@@ -1,25 +1,29 @@
-//! What a server tells of its work: metrics, and a line of a log for each request.
+//! What a server tells of its work: metrics, a line of a log for each request, and traces.
 
 mod log;
 mod metrics;
+mod traces;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use mangrove::{Database, SlowQuery};
+use axum::http::HeaderMap;
+use mangrove::{Database, OnProfile, SlowQuery};
 use serde_json::json;
 
 use log::Log;
 pub use log::LogTo;
 pub use metrics::{Metrics, Over};
+pub use traces::{Trace, Traces};
 
 /// What becomes of the facts about requests.
 pub struct Observer {
     pub metrics: Metrics,
     requests: Option<Log>,
     slow: Option<Log>,
+    traces: Option<Traces>,
 }
 
 /// The most characters of a query in the log.
@@ -27,7 +31,7 @@ const TEXT_MAX: usize = 1000;
 
 impl Observer {
     /// Slow queries go to the log of requests, or else to standard error.
-    pub fn new(to: Option<&LogTo>, with_slow: bool) -> std::io::Result<Self> {
+    pub fn new(to: Option<&LogTo>, with_slow: bool, traces: Option<Traces>) -> std::io::Result<Self> {
         let metrics = Metrics::default();
         let requests = to.map(|to| Log::open(to, metrics.lost.clone())).transpose()?;
         let slow = match (&requests, with_slow) {
@@ -35,7 +39,7 @@ impl Observer {
             (None, true) => Some(Log::open(&LogTo::StandardError, metrics.lost.clone())?),
             (_, false) => None,
         };
-        Ok(Self { metrics, requests, slow })
+        Ok(Self { metrics, requests, slow, traces })
     }
 
     /// A database that tells of queries that take at least so long.
@@ -71,10 +75,12 @@ pub struct Seen {
     bytes: AtomicU64,
     /// What only the log tells.
     facts: serde_json::Map<String, serde_json::Value>,
+    trace: Option<Arc<Trace>>,
 }
 
 impl Seen {
-    pub fn new(observer: &Arc<Observer>, over: Over, from: IpAddr) -> Self {
+    /// A request that came now, with its head if it has one of its own.
+    pub fn new(observer: &Arc<Observer>, over: Over, from: IpAddr, head: Option<&HeaderMap>) -> Self {
         Self {
             observer: observer.clone(),
             from,
@@ -84,14 +90,24 @@ impl Seen {
             results: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             facts: serde_json::Map::new(),
+            trace: observer.traces.as_ref().and_then(|traces| traces.begin(over, head)),
         }
     }
 
-    /// Notes a fact for the log, if there is one. Long texts are shortened.
-    pub fn note(&mut self, name: &str, text: Option<&str>) {
-        if let (Some(text), Some(_)) = (text, &self.observer.requests) {
-            self.facts.insert(name.to_owned(), shortened(text).into());
+    /// Notes a fact for the log and the trace. Long texts are shortened.
+    pub fn note(&mut self, fact: Fact, text: Option<&str>) {
+        let Some(text) = text else { return };
+        if self.observer.requests.is_some() {
+            self.facts.insert(fact.in_log().to_owned(), shortened(text).into());
         }
+        if let Some(trace) = &self.trace {
+            trace.note(fact.in_trace(), shortened(text));
+        }
+    }
+
+    /// What its queries are to tell, if it is traced.
+    pub fn on_profile(&self) -> Option<OnProfile> {
+        self.trace.as_ref().map(Trace::of_queries)
     }
 
     /// A response was made, or a part of one.
@@ -106,6 +122,13 @@ impl Drop for Seen {
     fn drop(&mut self) {
         let (time, status, bytes) = (self.begun.elapsed(), *self.status.get_mut(), *self.bytes.get_mut());
         self.observer.metrics.record(self.over, status, time, bytes);
+        if let Some(trace) = &self.trace {
+            trace.note("mangrove.status", i64::from(status));
+            trace.note("mangrove.response_bytes", bytes as i64);
+            if !(200..400).contains(&status) {
+                trace.failed();
+            }
+        }
         if let Some(log) = &self.observer.requests {
             let mut line = json!({
                 "event": "request",
@@ -122,6 +145,42 @@ impl Drop for Seen {
                 fields.append(&mut self.facts);
             }
             log.write(line);
+        }
+    }
+}
+
+/// What is told of a request, besides numbers.
+#[derive(Clone, Copy)]
+pub enum Fact {
+    User,
+    Database,
+    Query,
+    Method,
+    Path,
+    Call,
+}
+
+impl Fact {
+    fn in_log(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Database => "database",
+            Self::Query => "query",
+            Self::Method => "method",
+            Self::Path => "path",
+            Self::Call => "call",
+        }
+    }
+
+    /// Its name among those that OpenTelemetry knows.
+    fn in_trace(self) -> &'static str {
+        match self {
+            Self::User => "user.name",
+            Self::Database => "db.namespace",
+            Self::Query => "db.query.text",
+            Self::Method => "http.request.method",
+            Self::Path => "url.path",
+            Self::Call => "rpc.method",
         }
     }
 }

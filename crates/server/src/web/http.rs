@@ -54,7 +54,7 @@ async fn posted(web: &Arc<Web>, meter: &Meter, from: IpAddr, request: HttpReques
     let read = web.gremlin.read(form, body).await;
     let request = read.map_err(|Unread { id, refused }| response_of(accepted, id, refused))?;
     let transaction = transactions::named(headers, &request);
-    let seen = Seen::new(&web.gremlin.observer, Over::Http, from);
+    let seen = Seen::new(&web.gremlin.observer, Over::Http, from, Some(headers));
     Ok(answer(web, Caller { principal, form: accepted, is_older, may_write: true, size, seen }, request, transaction).await)
 }
 
@@ -83,7 +83,7 @@ async fn got(web: &Arc<Web>, from: IpAddr, headers: &HeaderMap, query: &str) -> 
     let (id, values) = (Uuid::new_v4(), args.len());
     let request = Request { id, op: "eval".into(), processor: String::new(), bytecode: None, args, values };
     let (is_older, size) = (wire::is_older(headers), query.len());
-    let seen = Seen::new(&web.gremlin.observer, Over::Http, from);
+    let seen = Seen::new(&web.gremlin.observer, Over::Http, from, Some(headers));
     Ok(answer(web, Caller { principal, form, is_older, may_write: false, size, seen }, request, None).await)
 }
 
@@ -97,7 +97,7 @@ async fn admitted(web: &Web, headers: &HeaderMap) -> Result<(Form, Principal), R
 
 /// The answer to a request that asks for nothing that can be run.
 fn recorded(web: &Web, from: IpAddr, refused: Response) -> Response {
-    Seen::new(&web.gremlin.observer, Over::Http, from).answered(refused.status().as_u16(), 0, 0);
+    Seen::new(&web.gremlin.observer, Over::Http, from, None).answered(refused.status().as_u16(), 0, 0);
     refused
 }
 

@@ -160,7 +160,7 @@ impl Client {
         };
         let frame = if is_text { Some((TEXT, bytes)) } else { split_frame(&bytes) };
         let form = frame.as_ref().map_or(TEXT, |(form, _)| *form);
-        let seen = Seen::new(&self.web.gremlin.observer, Over::WebSocket, self.from);
+        let seen = Seen::new(&self.web.gremlin.observer, Over::WebSocket, self.from, None);
         let mut asker = Asker::new(form, self.answers.clone(), self.web.gremlin.memory_of_responses.clone(), seen);
         (asker.is_text, asker.is_older, asker.open) = (is_text, self.is_older, Some(open));
         let answer = match frame {

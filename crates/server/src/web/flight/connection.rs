@@ -75,7 +75,7 @@ async fn answer(
     mut request: Request<Incoming>,
 ) -> Result<Response<tonic::body::Body>, Infallible> {
     let Some(principal) = http::principal(&web, request.headers()).await else {
-        Seen::new(&web.gremlin.observer, Over::Flight, from).answered(StatusCode::UNAUTHORIZED.as_u16(), 0, 0);
+        Seen::new(&web.gremlin.observer, Over::Flight, from, None).answered(StatusCode::UNAUTHORIZED.as_u16(), 0, 0);
         return Ok(Status::unauthenticated(STRANGER).into_http());
     };
     request.extensions_mut().insert(principal);

@@ -24,7 +24,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use super::super::Web;
 use super::super::rest::{self, Asked, Problem, RowForm, Rows, Spool, Streamed, What};
 use crate::gremlin::{MANY, Share};
-use crate::observe::{Over, Seen};
+use crate::observe::{Fact, Over, Seen};
 use crate::users::{Gatekeeper, Login, Principal, Role};
 
 /// The most bytes of a record batch that comes.
@@ -45,11 +45,12 @@ impl Calls {
 
     /// Whoever calls, and what is recorded of the call.
     fn caller<T>(&self, request: &Request<T>, call: &str) -> Result<(Principal, Seen), Status> {
-        let mut seen = Seen::new(&self.web.gremlin.observer, Over::Flight, self.from);
-        seen.note("call", Some(call));
+        let mut seen =
+            Seen::new(&self.web.gremlin.observer, Over::Flight, self.from, Some(&request.metadata().clone().into_headers()));
+        seen.note(Fact::Call, Some(call));
         let principal = request.extensions().get::<Principal>().cloned();
         let principal = principal.ok_or_else(|| told(&seen, Status::internal("a call of nobody: please report this")))?;
-        seen.note("user", principal.name.as_deref());
+        seen.note(Fact::User, principal.name.as_deref());
         let taken = self.web.gremlin.rates.take(&principal, self.from);
         taken.map_err(|refused| told(&seen, status(refused.into())))?;
         Ok((principal, seen))
@@ -125,8 +126,8 @@ impl FlightService for Calls {
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
         let (principal, mut seen) = self.caller(&request, "DoGet")?;
         let (name, asked) = document::<Asked>(&request.get_ref().ticket, A_TICKET).map_err(|status| told(&seen, status))?;
-        seen.note("query", Some(&asked.gremlin));
-        let batches = rest::record_batches(&self.web, name, asked, principal.role).await;
+        seen.note(Fact::Query, Some(&asked.gremlin));
+        let batches = rest::record_batches(&self.web, name, asked, principal.role, seen.on_profile()).await;
         let (schema, batches) = batches.map_err(|problem| told(&seen, status(problem)))?;
         let encoder = FlightDataEncoderBuilder::new().with_schema(schema);
         let encoded = encoder.build(parts(batches)).map(move |sent| {

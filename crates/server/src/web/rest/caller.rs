@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use mangrove::Database;
+use mangrove::{Database, OnProfile};
 use mangrove_query::gremlin::Outline;
 use serde::de::DeserializeOwned;
 
@@ -31,6 +31,11 @@ impl As {
     /// Fails if the role is lower.
     pub fn must_be(&self, wanted: Role) -> Result<(), Problem> {
         must_be(self.principal.role, wanted)
+    }
+
+    /// What the queries of the request are to tell.
+    pub fn on_profile(&self) -> Option<OnProfile> {
+        self.noted.on_profile.clone()
     }
 
     /// Notes the query of a request for the log.

@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use mangrove::{Batches, Database, Parameters, QueryOptions, json};
+use mangrove::{Batches, Database, OnProfile, Parameters, QueryOptions, json};
 use mangrove_query::Query;
 use serde::Deserialize;
 use tokio::sync::oneshot;
@@ -41,6 +41,8 @@ pub struct Ready {
     parameters: Parameters,
     timeout: Option<Duration>,
     room: Room,
+    /// What the query is to tell once it has ended.
+    on_profile: Option<OnProfile>,
 }
 
 impl Asked {
@@ -56,11 +58,20 @@ impl Asked {
         let parameters = self.parameters.iter().map(|(name, value)| (name.clone(), json::value(value))).collect();
         let room = if query.writes() { Room::Writing } else { Room::Reading };
         let timeout = self.timeout_ms.map(Duration::from_millis);
-        Ok(Ready { database, query, parameters, timeout, room })
+        Ok(Ready { database, query, parameters, timeout, room, on_profile: None })
     }
 }
 
 impl Ready {
+    /// The same, and it tells somebody what it did.
+    pub fn told(self, on_profile: Option<OnProfile>) -> Self {
+        Self { on_profile, ..self }
+    }
+
+    fn options(&self, limited: &Limited) -> QueryOptions {
+        QueryOptions { on_profile: self.on_profile.clone(), ..limited.options.clone() }
+    }
+
     /// The same, if a role may run it.
     pub fn allowed(self, role: Role) -> Result<Self, Problem> {
         if self.query.writes() {
@@ -113,11 +124,12 @@ pub async fn run(
 ) -> Result<Response, Problem> {
     let form = Form::accepted(&headers)?;
     caller.note(&sent.read.gremlin);
-    let ready = sent.read.ready(&web, name).await?.allowed(caller.principal.role)?;
+    let ready = sent.read.ready(&web, name).await?.allowed(caller.principal.role)?.told(caller.on_profile());
     let named = [(header::CONTENT_TYPE, form.name())];
     if form == Form::Json {
         let (bytes_max, timeout, room) = (web.gremlin.limits.response_bytes_max, ready.timeout, ready.room);
-        let text = work::run(&web.gremlin, room, timeout, move |limited| whole(&ready, &limited.options, bytes_max)).await?;
+        let text = work::run(&web.gremlin, room, timeout, move |limited| whole(&ready, &ready.options(&limited), bytes_max))
+            .await?;
         return Ok((named, work::held(&web, text.into_bytes())?).into_response());
     }
     let fill = if form == Form::Arrow { arrow } else { lines };
@@ -189,7 +201,7 @@ const BATCH_ROWS: usize = 2048;
 
 /// A document for each result.
 fn lines(ready: &Ready, limited: &Limited, out: &mut Parts<Bytes>) -> Result<(), Problem> {
-    let mut results = ready.database.query(ready.query.clone(), &ready.parameters, &limited.options)?;
+    let mut results = ready.database.query(ready.query.clone(), &ready.parameters, &ready.options(limited))?;
     while let Some(some) = results.next_described()? {
         let mut text = String::new();
         for result in &some {
@@ -211,8 +223,9 @@ pub async fn record_batches(
     name: Option<String>,
     asked: Asked,
     role: Role,
+    on_profile: Option<OnProfile>,
 ) -> Result<(SchemaRef, Streamed<RecordBatch>), Problem> {
-    let ready = asked.ready(web, name_or_first(web, name)).await?.allowed(role)?;
+    let ready = asked.ready(web, name_or_first(web, name)).await?.allowed(role)?.told(on_profile);
     let (known, schema) = oneshot::channel();
     let results = streamed(&web.gremlin, ready.room, ready.timeout, move |limited, out| {
         let batches = batches(&ready, &limited)?;
@@ -232,7 +245,7 @@ pub async fn record_batches(
 
 /// Record batches of the results.
 fn batches(ready: &Ready, limited: &Limited) -> Result<Batches, Problem> {
-    let stream = ready.database.stream(ready.query.clone(), &ready.parameters, &limited.options)?;
+    let stream = ready.database.stream(ready.query.clone(), &ready.parameters, &ready.options(limited))?;
     Ok(Batches::new(stream, BATCH_ROWS)?)
 }
 

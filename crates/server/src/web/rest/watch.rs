@@ -11,18 +11,21 @@ use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
+use mangrove::OnProfile;
 
 use super::super::meter::Meter;
 use super::super::{Web, http};
 use super::problem::{self, Problem};
 use crate::gremlin::MANY;
-use crate::observe::{Over, Seen};
+use crate::observe::{Fact, Over, Seen};
 
 /// What handlers tell of a request.
 #[derive(Default)]
 pub struct Noted {
     user: OnceLock<Arc<str>>,
     pub query: OnceLock<String>,
+    /// What its queries are to tell.
+    pub on_profile: Option<OnProfile>,
 }
 
 /// Records a request once its response was sent, and makes its error a problem document.
@@ -32,10 +35,10 @@ pub async fn watched(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let mut seen = Seen::new(&web.gremlin.observer, Over::Api, from.ip());
-    seen.note("method", Some(request.method().as_str()));
-    seen.note("path", Some(&format!("/api{}", request.uri().path())));
-    let noted = Arc::new(Noted::default());
+    let mut seen = Seen::new(&web.gremlin.observer, Over::Api, from.ip(), Some(request.headers()));
+    seen.note(Fact::Method, Some(request.method().as_str()));
+    seen.note(Fact::Path, Some(&format!("/api{}", request.uri().path())));
+    let noted = Arc::new(Noted { on_profile: seen.on_profile(), ..Noted::default() });
     request.extensions_mut().insert(noted.clone());
     let meter = request.extensions().get::<Arc<Meter>>().cloned();
 
@@ -44,8 +47,8 @@ pub async fn watched(
         response = Problem::new(StatusCode::TOO_MANY_REQUESTS, MANY).into_response();
     }
     let response = as_problem(response).await;
-    seen.note("user", noted.user.get().map(|name| &**name));
-    seen.note("query", noted.query.get().map(String::as_str));
+    seen.note(Fact::User, noted.user.get().map(|name| &**name));
+    seen.note(Fact::Query, noted.query.get().map(String::as_str));
     let status = response.status().as_u16();
     seen.answered(status, 0, 0);
     response.map(|body| Body::new(Counted { body, status, seen }))
