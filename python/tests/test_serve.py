@@ -521,3 +521,37 @@ def test_what_cannot_be_served_is_refused(tmp_path, arguments, says):
     airports(tmp_path / "air.mg").close()
     ran = subprocess.run([MANGROVE, "serve", *arguments, "--port", "0"], cwd=tmp_path, capture_output=True, text=True, timeout=20)
     assert ran.returncode in (1, 2) and says in ran.stderr
+
+
+def test_a_script_gives_the_results_of_its_last_query(own):
+    address, _ = own
+    with client(address) as c:
+        script = "g.addV('town').property(id, 'a').iterate(); // the first; and only\ng.addV('town').property(id, \"b;\").next()\ng.V().hasLabel('town').id();"
+        assert sorted(c.submit(script).all().result()) == ["a", "b;"]
+        assert c.submit("g.V().count().next(); g.V().hasLabel(kind).count()", {"kind": "town"}).all().result() == [2]
+        # All or nothing.
+        with pytest.raises(GremlinServerError, match="597|595"):
+            c.submit("g.addV('lost').iterate(); g.V().fail('no')").all().result()
+        with pytest.raises(GremlinServerError, match="595"):
+            c.submit("g.addV('lost').iterate(); g.addV('lost').fail('no').iterate(); g.V()").all().result()
+        assert c.submit("g.V().hasLabel('lost').count()").all().result() == [0]
+        for script, part in [
+            ("g.addV('x'); g.V()", "nothing runs this statement"),
+            ("g.addV('x').iterate(); g.V().nonsense()", "nonsense"),
+            ("g.addV('x').iterate(); g.V(", "expected"),
+            ("g.tx().commit(); g.V()", "cannot begin or end a transaction"),
+        ]:
+            with pytest.raises(GremlinServerError, match=part):
+                c.submit(script).all().result()
+        assert c.submit("g.V().hasLabel('x').count()").all().result() == [0]
+    with client(address, session="one") as c:
+        assert c.submit("g.addV('held').iterate(); g.V().hasLabel('held').count()").all().result() == [1]
+        c.submit("g.tx().rollback()").all().result()
+        assert c.submit("g.V().hasLabel('held').count()").all().result() == [0]
+
+
+def test_a_script_that_writes_needs_the_role(guarded):
+    with client(guarded, username="eve", password="secret of eve") as c:
+        assert c.submit("g.V().next(); g.V().count()").all().result() == [5]
+        with pytest.raises(GremlinServerError, match="403"):
+            c.submit("g.addV('x').iterate(); g.V()").all().result()

@@ -3,7 +3,7 @@
 use mangrove_graph::Value;
 use mangrove_query::gremlin::parse::{DEPTH_MAX, JOINTS_MAX, RANGE_ITEMS_MAX, STEPS_MAX};
 use mangrove_query::gremlin::syntax::{Argument, ArgumentKind, PredicateSyntax, TraversalSyntax};
-use mangrove_query::gremlin::{parse, print};
+use mangrove_query::gremlin::{parse, print, statements};
 
 fn canonical(query: &str) -> String {
     match parse(query) {
@@ -170,4 +170,23 @@ fn errors_show_the_place_and_what_to_do() {
     }
     assert!(count >= 25, "{count}");
     assert!(error("\n // nothing\n").starts_with("the query is empty"));
+}
+
+#[test]
+fn a_script_has_several_statements() {
+    let script = "g.V().next() ;; // first; \n __.inject('g.V(); ').iterate()\ng.V().count();";
+    assert_eq!(statements(script).unwrap(), ["g.V().next()", "__.inject('g.V(); ').iterate()", "g.V().count()"]);
+    assert_eq!(statements(" g.V() ").unwrap(), ["g.V()"]);
+    // The bounds of a query hold for each of them.
+    let long = format!("g.V(){}.iterate();", ".out()".repeat(STEPS_MAX - 2));
+    assert_eq!(statements(&long.repeat(3)).unwrap().len(), 3);
+    for (wrong, part) in [
+        ("g.V(); g.V()", "nothing runs this statement"),
+        ("g.V().next(); 5", "the end of the query"),
+        ("g.V().next(); x = g.V()", "a traversal starts with `g`"),
+        ("", "the query is empty"),
+    ] {
+        let error = statements(wrong).unwrap_err().render(wrong);
+        assert!(error.contains(part), "{error}");
+    }
 }

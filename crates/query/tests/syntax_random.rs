@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mangrove_graph::{BigDecimal, BigInt, Date, DateTime, Duration, Uuid, Value};
 use mangrove_query::diagnostics::Span;
 use mangrove_query::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
-use mangrove_query::gremlin::{names, parse, print, read_bytecode};
+use mangrove_query::gremlin::{names, parse, print, read_bytecode, statements};
 use proptest::prelude::*;
 
 proptest! {
@@ -41,6 +41,11 @@ fn read_or_refuse(text: &str) -> Result<(), TestCaseError> {
         Ok(tree) => prop_assert_eq!(without_spans(&parse(&print(&tree)).unwrap()), without_spans(&tree)),
         Err(error) => prop_assert!(error.render(text).starts_with(&error.message)),
     }
+    // What is a query is a script of one, and each statement of a script is a query.
+    match statements(text) {
+        Ok(several) => prop_assert!(!several.is_empty() && several.iter().all(|statement| parse(statement).is_ok())),
+        Err(_) => prop_assert!(parse(text).is_err()),
+    }
     Ok(())
 }
 
@@ -50,7 +55,7 @@ fn tokens() -> impl Strategy<Value = String> {
             "g", "__", ".", "(", ")", "()", "[", "]", "{", "}", ":", ",", ";", "..", "-", "'", "\"", "\\", " ", "\n", "//",
         ]),
         2 => prop::sample::select(vec![
-            "g.V()", ".out(", "not(", "gt(1)", ".and(", ".negate()", "P.", "within(", "T.id", "Order.", "new ", "S(k:", "x",
+            "g.V()", ".out(", "not(", "gt(1)", ".and(", ".negate()", ".next()", "P.", "within(", "T.id", "Order.", "new ", "S(k:", "x",
             "[a:1]", "(id):", "'a'..'c'", "1..3", "1.5f", "0x", "1e", "null", "NaN", "-Infinity", "UUID('", "datetime(",
             "Cardinality.set(", "withStrategies(", "typeOf(int)", "é", "'\\u00e9'", "Duration(1,2)", "Binary('AA==')",
         ]),

@@ -32,5 +32,5 @@ pub use bytecode::{
 };
 pub use error::SyntaxError;
 pub use habits::of_other_language;
-pub use parse::parse;
+pub use parse::{parse, statements};
 pub use print::print;

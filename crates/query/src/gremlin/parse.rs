@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! query      = traversal ';'*
+//! script     = traversal (';'* traversal)* ';'*
 //! traversal  = ('g' '.' | '__' '.')? call ('.' call)*           without a root only where nested, or as a whole query
 //! call       = name '(' (argument (',' argument)*)? ')'
 //! argument   = literal | list | set | map | traversal | predicate | constant | strategy | variable
@@ -47,18 +48,65 @@ pub const RANGE_ITEMS_MAX: usize = 100_000;
 
 /// Reads one traversal.
 pub fn parse(text: &str) -> Result<TraversalSyntax, SyntaxError> {
+    read(text, query)
+}
+
+/// The statements of a script: traversals that run one after the other. All but the last end with a step that runs them, because
+/// other servers would not run them without one.
+pub fn statements(text: &str) -> Result<Vec<&str>, SyntaxError> {
+    let read = read(text, script)?;
+    Ok(read.iter().map(|traversal| &text[traversal.span.start..traversal.span.end]).collect())
+}
+
+fn read<'t, T>(text: &'t str, form: impl FnOnce(&mut Input<'t>) -> Parsed<T>) -> Result<T, SyntaxError> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!("a query of {} bytes is too long: the limit is {TEXT_BYTES_MAX}", text.len());
         return Err(SyntaxError::new(message, Span { start: 0, end: 1 }).with_help("pass large values as parameters"));
     }
     let mut input = Stateful { input: LocatingSlice::new(text), state: Usage::default() };
-    query(&mut input).map_err(|error| match error {
+    form(&mut input).map_err(|error| match error {
         ErrMode::Backtrack(fault) | ErrMode::Cut(fault) => habits::advise(text, fault.in_text(text)),
         ErrMode::Incomplete(_) => unreachable!("the input is complete"),
     })
 }
 
 fn query(input: &mut Input<'_>) -> Parsed<TraversalSyntax> {
+    let traversal = statement(input)?;
+    match next(input) {
+        None => Ok(traversal),
+        Some(c) if is_word_start(c) => {
+            Fault::expected(input, &["the end of the query"]).help("a query is one traversal: run several one by one").cut()
+        }
+        Some(_) => Fault::expected(input, &["`.` and a step", "the end of the query"]).cut(),
+    }
+}
+
+/// Steps at the end of a traversal that run it.
+const RUNNING: [&str; 7] = ["iterate", "next", "tryNext", "hasNext", "toList", "toSet", "toBulkSet"];
+
+fn script(input: &mut Input<'_>) -> Parsed<Vec<TraversalSyntax>> {
+    let mut statements = vec![statement(input)?];
+    while next(input).is_some_and(is_word_start) {
+        let (first, last) = statements.last().map_or((None, None), |before| (before.calls.first(), before.calls.last()));
+        if let Some(call) = last
+            && !RUNNING.contains(&call.name.as_str())
+            && first.is_none_or(|call| call.name != "tx")
+        {
+            let fault = Fault::new(call.name_span, "nothing runs this statement: only the last one of a script gives results");
+            return fault.help("end it with .iterate()").cut();
+        }
+        // What bounds the stack bounds each of them.
+        (input.state.steps, input.state.joints) = (0, 0);
+        statements.push(statement(input)?);
+    }
+    match next(input) {
+        None => Ok(statements),
+        Some(_) => Fault::expected(input, &["`.` and a step", "the end of the query"]).cut(),
+    }
+}
+
+/// A traversal, and the semicolons after it.
+fn statement(input: &mut Input<'_>) -> Parsed<TraversalSyntax> {
     space(input)?;
     if next(input).is_none() {
         return Fault::new(here(input), "the query is empty").help("a query is a traversal, such as g.V().limit(5)").cut();
@@ -76,13 +124,7 @@ fn query(input: &mut Input<'_>) -> Parsed<TraversalSyntax> {
         }
     };
     while eat(input, ';')?.is_some() {}
-    match next(input) {
-        None => Ok(traversal),
-        Some(c) if is_word_start(c) => {
-            Fault::expected(input, &["the end of the query"]).help("a query is one traversal: run several one by one").cut()
-        }
-        Some(_) => Fault::expected(input, &["`.` and a step", "the end of the query"]).cut(),
-    }
+    Ok(traversal)
 }
 
 fn here(input: &Input<'_>) -> Span {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use mangrove::graph::Map;
 use mangrove::{Database, Parameters, Value};
-use mangrove_query::gremlin::read_parameters;
+use mangrove_query::QueryError;
+use mangrove_query::gremlin::{read_parameters, statements};
 
 use super::Gremlin;
 use super::batches::Wanted;
@@ -13,7 +14,7 @@ use super::refused::Refused;
 use super::run::Run;
 use crate::status::Status;
 use crate::users::Role;
-use crate::wire::{Request, Sent};
+use crate::wire::{Request, Script, Sent};
 
 /// The results of a batch, if a request asks for no other number.
 const BATCH: usize = 64;
@@ -106,7 +107,19 @@ fn read(database: &Database, text: &str) -> Result<Sent, Refused> {
     if let Some(end) = Sent::end_of_transaction(text) {
         return Ok(end);
     }
-    database.prepare(text).map(Sent::Query).map_err(|error| Refused::of(&error))
+    let error = match database.prepare(text) {
+        Ok(query) => return Ok(Sent::Query(query)),
+        Err(error) => error,
+    };
+    match statements(text) {
+        Ok(several) if several.len() > 1 => {
+            let queries = several.into_iter().map(|statement| database.prepare(statement)).collect::<Result<_, _>>();
+            let queries = queries.map_err(|error| Refused::of(&error))?;
+            Ok(Sent::Script(Script { text: text.into(), queries }))
+        }
+        Ok(_) => Err(Refused::of(&error)),
+        Err(error) => Err(Refused::of(&QueryError::from(error).in_text(&text.into()).into())),
+    }
 }
 
 /// The traversal source that stands for `g`.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use mangrove::{CancelToken, Database, Parameters, QueryOptions, Transaction};
+use mangrove::{CancelToken, Database, Parameters, QueryOptions, Results, Transaction};
 use mangrove_query::Query;
 
 use super::asker::{Answer, Asker};
@@ -35,13 +35,18 @@ pub struct Run {
 
 impl Run {
     pub fn writes(&self) -> bool {
-        matches!(&self.sent, Sent::Query(query) if query.writes())
+        match &self.sent {
+            Sent::Query(query) => query.writes(),
+            Sent::Script(script) => script.queries.iter().any(Query::writes),
+            Sent::Commit | Sent::Rollback => false,
+        }
     }
 
     /// The query as written, or the end of a transaction.
     pub fn text(&self) -> &str {
         match &self.sent {
             Sent::Query(query) => query.text(),
+            Sent::Script(script) => &script.text,
             Sent::Commit => "g.tx().commit()",
             Sent::Rollback => "g.tx().rollback()",
         }
@@ -92,11 +97,12 @@ impl Run {
     }
 
     fn run(&self, held: Option<&mut Option<Held>>, cancel: CancelToken, asker: &Asker) -> Result<(), Stopped> {
-        let options = self.options(asker, cancel);
+        let options = || self.options(asker, cancel.clone());
         let mut batches = Batches::sent(self.wanted, asker);
         match (&self.sent, held) {
-            (Sent::Query(query), None) => self.on_database(query, &options, &mut batches),
-            (Sent::Query(query), Some(held)) => self.in_session(held, query, &options, &mut batches),
+            (Sent::Query(query), None) => self.on_database(query, &options(), &mut batches),
+            (Sent::Query(query), Some(held)) => self.in_session(held, query, &options(), &mut batches),
+            (Sent::Script(script), held) => self.script(&script.queries, held, options, &mut batches),
             (end, Some(held)) => {
                 finish(held.take(), end)?;
                 Ok(asker.send(&asker.reply(Status::NoContent))?)
@@ -134,9 +140,44 @@ impl Run {
         options: &QueryOptions,
         batches: &mut Batches<'_>,
     ) -> Result<(), Stopped> {
-        if held.is_none() && !query.writes() {
-            return self.on_database(query, options, batches);
+        match held.is_some() || query.writes() {
+            true => self.in_transaction(held, query, options)?.send(batches),
+            false => self.on_database(query, options, batches),
         }
+    }
+
+    /// Runs queries one after the other, and sends the results of the last. The first that writes begins a transaction, which ends
+    /// with the script unless a session has it.
+    fn script(
+        &self,
+        queries: &[Query],
+        held: Option<&mut Option<Held>>,
+        options: impl Fn() -> QueryOptions,
+        batches: &mut Batches<'_>,
+    ) -> Result<(), Stopped> {
+        let Some((last, before)) = queries.split_last() else { return Ok(()) };
+        let (is_own, mut own) = (held.is_none(), None);
+        let held = held.unwrap_or(&mut own);
+        for query in before {
+            if held.is_some() || query.writes() {
+                self.in_transaction(held, query, &options())?;
+            } else {
+                let mut results = self.database.query(query.clone(), &self.parameters, &options())?;
+                while results.next_batch()?.is_some() {}
+            }
+        }
+        if held.is_none() && !last.writes() {
+            return self.on_database(last, &options(), batches);
+        }
+        let done = self.in_transaction(held, last, &options())?;
+        if is_own {
+            finish(held.take(), &Sent::Commit)?;
+        }
+        done.send(batches)
+    }
+
+    /// Runs a query in a transaction, which begins if there is none.
+    fn in_transaction(&self, held: &mut Option<Held>, query: &Query, options: &QueryOptions) -> Result<Done, Stopped> {
         let is_first = held.is_none();
         let held = match held {
             Some(held) => held,
@@ -157,9 +198,20 @@ impl Run {
                 return Err(error.into());
             }
         };
-        let results = transaction.results(&rows, options)?;
-        batches.add(results.iter().map(Cow::into_owned))?;
-        batches.end(&rows.warnings)
+        Ok(Done { results: transaction.results(&rows, options)?, warnings: rows.warnings })
+    }
+}
+
+/// What a query in a transaction gave.
+struct Done {
+    results: Results,
+    warnings: Vec<String>,
+}
+
+impl Done {
+    fn send(&self, batches: &mut Batches<'_>) -> Result<(), Stopped> {
+        batches.add(self.results.iter().map(Cow::into_owned))?;
+        batches.end(&self.warnings)
     }
 }
 

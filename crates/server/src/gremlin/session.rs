@@ -119,7 +119,7 @@ fn next(jobs: &Receiver<Job>, held: Option<&Held>, limits: &Limits) -> Result<Jo
 }
 
 fn answer(gremlin: &Gremlin, run: &Run, held: &mut Option<Held>, cancel: &CancelToken, asker: Asker) {
-    let is_query = matches!(run.sent, Sent::Query(_));
+    let is_query = matches!(run.sent, Sent::Query(_) | Sent::Script(_));
     // Those that wait to write wait for this transaction, so it must not wait for room among them.
     let room = if held.is_some() { Room::Reading } else { run.room() };
     match is_query

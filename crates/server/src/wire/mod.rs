@@ -12,7 +12,7 @@ use mangrove::describe::Described;
 pub use graphbinary::write_request;
 pub use graphson::GraphSon;
 pub use reply::{Attribute, Encoded, Reply, Results, Style};
-pub use request::{Control, RefusedRequest, Request, Sent};
+pub use request::{Control, RefusedRequest, Request, Script, Sent};
 
 /// The form of a request, and of its responses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,7 @@
 //! Requests of drivers to a server, with their bytecode as a query.
 
+use std::sync::Arc;
+
 use mangrove::graph::Map;
 use mangrove_query::gremlin::syntax::TraversalSyntax;
 use mangrove_query::gremlin::{self, BadRequest, RequestSyntax};
@@ -25,10 +27,19 @@ pub struct Request {
 #[derive(Clone, Debug)]
 pub enum Sent {
     Query(Query),
+    /// Queries that run one after the other. The results are those of the last.
+    Script(Script),
     /// `g.tx().commit()`
     Commit,
     /// `g.tx().rollback()`
     Rollback,
+}
+
+/// A text of several queries.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub text: Arc<str>,
+    pub queries: Vec<Query>,
 }
 
 /// What a text asks of a transaction.
