@@ -17,6 +17,8 @@ use mangrove_testkit::{Oracle, compare};
 /// Parses text to a tree, prints it canonically, and parses that to the same tree.
 pub fn gremlin_parse(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    let statements = gremlin::statements(text).unwrap_or_default();
+    assert!(statements.iter().all(|statement| gremlin::parse(statement).is_ok()));
     let Ok(tree) = gremlin::parse(text) else { return };
     assert_prints_back(&gremlin::print(&tree));
 }

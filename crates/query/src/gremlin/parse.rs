@@ -92,7 +92,8 @@ fn script(input: &mut Input<'_>) -> Parsed<Vec<TraversalSyntax>> {
             && !RUNNING.contains(&call.name.as_str())
             && first.is_none_or(|call| call.name != "tx")
         {
-            let fault = Fault::new(call.name_span, "nothing runs this statement: only the last one of a script gives results");
+            let fault =
+                Fault::new(call.name_span, "nothing runs this statement: only the last one of a script gives results");
             return fault.help("end it with .iterate()").cut();
         }
         // What bounds the stack bounds each of them.

@@ -102,7 +102,7 @@ impl Todo {
                 let options = AnalyzeOptions { vertices, edges, weight, directed, write, memory_bytes, timeout, ..rest };
                 let checked = database.check_analysis(&algorithm, &parameters, &options);
                 checked.map_err(|error| Problem::wrong(error.to_string()))?;
-                Work::Analyze { algorithm, parameters, options }
+                Work::Analyze { algorithm, parameters, options: Box::new(options) }
             }
         })
     }
@@ -113,7 +113,7 @@ enum Work {
     Check,
     Compact,
     Backup { name: String, path: PathBuf },
-    Analyze { algorithm: String, parameters: Parameters, options: AnalyzeOptions },
+    Analyze { algorithm: String, parameters: Parameters, options: Box<AnalyzeOptions> },
 }
 
 /// What came out of a job.
@@ -397,7 +397,7 @@ fn run(job: &Job, database: &Database, work: &Work) -> Result<Outcome, Failed> {
         }
         Work::Analyze { algorithm, parameters, options } => {
             let cancel = job.cancel.clone().unwrap_or_default();
-            let options = AnalyzeOptions { cancel, ..options.clone() };
+            let options = AnalyzeOptions { cancel, ..(**options).clone() };
             let mut show = |stage: Stage| job.show(stage);
             let found = database.analyze(algorithm, parameters, &options, &mut show);
             let found = found.map_err(|error| Failed::new(error.to_string(), error.is_cancelled()))?;
