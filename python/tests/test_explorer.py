@@ -6,18 +6,27 @@ import xml.etree.ElementTree as ElementTree
 import mangrovedb as mg
 import pytest
 
-from browser import browser, expect, rows, run, tab, visiting, write  # noqa: F401
+from browser import browser, drawn, expect, new_page, rows, run, tab, visiting, visiting_again, write  # noqa: F401
 from served import air, guarded, own, serving  # noqa: F401
 
 SECRET = "secret of {}"
 # The browser reports each answer that is no success, even where the page expects it.
 REFUSED = ("the server responded with a status of 4",)
 BROKEN = ("net::ERR_",)
+CONTROLS = set("button checkbox ColorWell combobox complementary link radio region searchbox tab textbox".split())
+
+
+@pytest.fixture(scope="module")
+def kept(browser):  # noqa: F811
+    """A page for all tests that need no other one."""
+    page = new_page(browser)
+    yield page
+    page.context.close()
 
 
 @pytest.fixture
-def page(browser, air):  # noqa: F811
-    with visiting(browser, air) as opened:
+def page(kept, air):  # noqa: F811
+    with visiting_again(kept, air) as opened:
         yield opened
 
 
@@ -37,7 +46,7 @@ def find(page, text):
     page.get_by_label("Find a vertex").fill(text)
     page.get_by_label("Find a vertex").press("Enter")
     expect(page.get_by_role("region", name="Selected").get_by_role("heading", name=text)).to_be_visible()
-    page.wait_for_timeout(600)
+    drawn(page)
 
 
 def saved(page, button):
@@ -80,18 +89,15 @@ def test_parameters_that_are_no_json_are_refused(page):
 def test_the_editor_offers_steps_members_labels_and_properties(page):
     def offered(typed):
         write(page, "")
-        page.keyboard.type(typed, delay=20)
-        options = page.get_by_role("listbox", name="Completions").get_by_role("option")
-        expect(options.first).to_be_visible()
-        page.wait_for_timeout(200)
-        return " ".join(options.all_text_contents())
+        page.keyboard.type(typed)
+        return page.get_by_role("listbox", name="Completions")
 
-    assert "outE" in offered("g.V().outE")
-    assert "desc" in offered("g.V().order().by('elev', Order.de")
-    assert "airport4 vertices" in offered("g.V().hasLabel('airp")
-    assert "elev" in offered("g.V().values('el")
+    expect(offered("g.V().outE")).to_contain_text("outE")
+    expect(offered("g.V().order().by('elev', Order.de")).to_contain_text("desc")
+    expect(offered("g.V().hasLabel('airp")).to_contain_text("airport4 vertices")
+    expect(offered("g.V().values('el")).to_contain_text("elev")
     write(page, "")
-    page.keyboard.type("g.V().hasLa", delay=20)
+    page.keyboard.type("g.V().hasLa")
     page.get_by_role("option", name=re.compile("hasLabel")).wait_for()
     page.wait_for_timeout(200)
     page.keyboard.press("Enter")
@@ -127,9 +133,17 @@ def test_an_error_shows_its_place(browser, air):  # noqa: F811
         expect(page.locator(".cm-lintRange-error")).to_have_text("outt")
 
 
+def test_an_error_that_names_a_command_leads_to_the_steps(browser, air):  # noqa: F811
+    with visiting(browser, air, REFUSED) as page:
+        run(page, "g.V().read()")
+        page.get_by_role("button", name="a list of the steps").click()
+        page.get_by_label("Search the steps").fill("valueMap")
+        expect(page.get_by_role("complementary", name="Steps").get_by_role("term").first).to_have_text("valueMap")
+
+
 def test_a_query_that_fails_half_way_is_no_whole(browser, tmp_path):  # noqa: F811
     mg.open(tmp_path / "empty.mg").close()
-    with serving(tmp_path / "empty.mg", "--timeout", "2s") as (_, address), visiting(browser, address, BROKEN) as page:
+    with serving(tmp_path / "empty.mg", "--timeout", "1s") as (_, address), visiting(browser, address, BROKEN) as page:
         run(page, "g.inject(0).repeat(__.math('_ + 1')).emit(__.is(lt(100)))")
         expect(page.get_by_role("alert")).to_contain_text("The query failed after 99 results. They are not all.")
         assert rows(page)[0] == ["1", "1"]
@@ -192,21 +206,21 @@ def test_vertices_show_as_a_graph_with_the_edges_between_them(page):
     expect(table.get_by_role("row")).to_have_count(5)
 
 
-@pytest.mark.parametrize(
-    "query, shown",
-    [
-        ("g.V('AUS').outE('route')", "3 vertices, 2 edges"),
-        ("g.V('AUS').outE('route').inV().path()", "3 vertices, 2 edges"),
-        ("g.V('AUS').out().tree()", "4 vertices, 5 edges"),
-        ("g.V('AUS').outE('in').subgraph('s').cap('s')", "2 vertices, 1 edge"),
-        ("g.V('AUS').project('a', 'b').by().by(out('in').fold())", "2 vertices, 1 edge"),
-    ],
-)
-def test_elements_are_found_anywhere_in_results(page, query, shown):
-    run(page, query)
-    expect(page.get_by_text(re.compile(r"\d results?,"))).to_be_visible()
-    tab(page, "Graph")
-    expect(note(page)).to_contain_text(shown)
+def test_elements_are_found_anywhere_in_results(page):
+    shown = {
+        "g.V('AUS').outE('route')": "3 vertices, 2 edges",
+        "g.V('AUS').outE('route').inV().path()": "3 vertices, 2 edges",
+        "g.V('AUS').out().tree()": "4 vertices, 5 edges",
+        "g.V('AUS').outE('in').subgraph('s').cap('s')": "2 vertices, 1 edge",
+        "g.V('AUS').project('a', 'b').by().by(out('in').fold())": "2 vertices, 1 edge",
+    }
+    for query, elements in shown.items():
+        run(page, "g.inject(1)")
+        expect(page.get_by_role("cell", name="1", exact=True).last).to_be_visible()
+        run(page, query)
+        expect(page.get_by_text(re.compile(r"\d results?,"))).to_be_visible()
+        tab(page, "Graph")
+        expect(note(page)).to_contain_text(elements)
 
 
 def test_neighbours_come_by_a_button_and_by_a_double_click(page):
@@ -237,6 +251,14 @@ def test_a_vertex_can_be_dragged_pinned_and_removed_from_the_view(page):
     expect(selected.get_by_role("button", name="Pin", exact=True)).to_be_visible()
     selected.get_by_role("button", name="Remove from view").click()
     expect(note(page)).to_contain_text("1 vertex, 0 edges")
+
+
+def test_the_panel_says_an_id_once(owned):
+    run(owned, "g.addV('stop').property(T.id, 's1').property('id', 's1').property('name', 'Pier')")
+    find(owned, "Pier")
+    selected = owned.get_by_role("region", name="Selected")
+    expect(selected.get_by_role("term")).to_have_text(["label", "id", "name"])
+    expect(selected.get_by_role("definition")).to_have_text(["stop", "s1", "Pier"])
 
 
 def test_labels_get_colours_and_captions_and_can_be_hidden(page):
@@ -300,17 +322,24 @@ def test_two_thousand_vertices_can_be_moved(browser, tmp_path):  # noqa: F811
         run(page, "g.V()")
         expect(note(page)).to_contain_text("2,000 vertices, 2,000 edges")
         expect(page.get_by_role("button", name="Layout", exact=True)).to_be_visible(timeout=60_000)
-        page.wait_for_timeout(500)
+        drawn(page)
         canvas = page.locator(".canvas")
         before, box = canvas.screenshot(), canvas.bounding_box()
         page.mouse.move(box["x"] + 10, box["y"] + 10)
         page.mouse.down()
         page.mouse.move(box["x"] + 150, box["y"] + 100, steps=10)
         page.mouse.up()
-        page.wait_for_timeout(1000)
+        drawn(page)
         assert canvas.screenshot() != before
         page.get_by_role("group", name="Graph").press("0")
         expect(note(page)).to_contain_text("2,000 vertices")
+
+
+def test_a_layout_that_is_seen_moving_ends(browser, air):  # noqa: F811
+    with visiting(browser, air, reduced_motion="no-preference") as page:
+        run(page, "g.V()")
+        expect(page.get_by_role("button", name="Layout", exact=True)).to_be_visible()
+        expect(note(page)).to_contain_text("5 vertices, 6 edges")
 
 
 def test_the_schema_is_a_picture_with_counts(page):
@@ -343,8 +372,10 @@ def test_the_wizard_loads_vertices_and_edges(owned, tmp_path):
     expect(owned.get_by_role("region", name="First rows")).to_contain_text("Lovelace, Ada")
     expect(owned.get_by_label("Label")).to_have_value("person")
     owned.get_by_label("Column of ids").select_option("nick")
+    expect(owned.get_by_label("A vertex that exists")).to_contain_text("gets the values of the row (update)")
+    owned.set_viewport_size({"width": 1000, "height": 420})
     owned.get_by_role("button", name="Load", exact=True).click()
-    expect(owned.get_by_text("2 vertices and 0 edges stored")).to_be_visible()
+    expect(owned.get_by_text("2 vertices and 0 edges stored")).to_be_in_viewport()
     owned.get_by_label("File to load").set_input_files(knows)
     owned.get_by_label("Edges").check()
     owned.get_by_label("From: column").select_option("whom")
@@ -422,6 +453,9 @@ def test_a_server_with_users_asks_for_a_login(browser, guarded):  # noqa: F811
         tab(page, "Schema")
         expect(page.get_by_role("button", name="Check")).to_be_disabled()
         expect(page.get_by_role("button", name="Check")).to_have_attribute("title", "This needs the role admin. Yours is read.")
+        tab(page, "Load")
+        expect(page.get_by_text("This needs the role write. Yours is read.")).to_be_visible()
+        expect(page.get_by_label("File to load")).to_be_disabled()
         page.reload()
         expect(page.locator(".badge", has_text="read")).to_be_visible()
         page.get_by_role("button", name="Log out").click()
@@ -440,8 +474,7 @@ def test_a_read_only_server_says_so(browser, tmp_path):  # noqa: F811
     with serving(tmp_path / "kept.mg", "--read-only") as (_, address), visiting(browser, address) as page:
         expect(page.get_by_text("read only", exact=True)).to_be_visible()
         tab(page, "Load")
-        page.get_by_label("File to load").set_input_files({"name": "a.csv", "mimeType": "text/csv", "buffer": b"id\n1\n"})
-        expect(page.get_by_role("button", name="Load", exact=True)).to_be_disabled()
+        expect(page.get_by_label("File to load")).to_be_disabled()
         expect(page.get_by_text("This database is read only.")).to_be_visible()
 
 
@@ -478,10 +511,54 @@ def test_the_keyboard_reaches_everything(page):
     expect(help_).to_contain_text("Ctrl-Enter")
     page.keyboard.press("Escape")
     expect(help_).to_be_hidden()
+    expect(page.get_by_role("button", name="Keys and help")).to_be_focused()
     page.keyboard.press("Alt+Digit2")
     expect(page.get_by_role("tab", name="Schema")).to_have_attribute("aria-selected", "true")
     page.get_by_role("tab", name="Schema").press("ArrowRight")
     expect(page.get_by_role("tab", name="Load")).to_be_focused()
+
+
+def test_every_control_has_a_name(page):
+    def unnamed():
+        nodes = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+        seen = [node for node in nodes if not node["ignored"] and node["role"]["value"] in CONTROLS]
+        assert seen
+        return [node["role"]["value"] for node in seen if not node["name"]["value"].strip()]
+
+    run(page, "g.V()")
+    find(page, "AUS")
+    page.get_by_role("button", name="airport 4").click()
+    assert unnamed() == []
+    for name in ("Table", "JSON", "Schema", "Analytics"):
+        tab(page, name)
+        assert unnamed() == []
+    tab(page, "Load")
+    page.get_by_label("File to load").set_input_files({"name": "a.csv", "mimeType": "text/csv", "buffer": b"from,to\n1,2\n"})
+    expect(page.get_by_label("An edge that exists")).to_be_visible()
+    assert unnamed() == []
+
+
+def test_a_narrow_page_has_room_for_the_picture(browser, air):  # noqa: F811
+    def is_whole():
+        return page.evaluate("""() => {
+            const inside = [...document.querySelectorAll("html, main, .sheet, .query-main, .graph-body")];
+            return inside.every((box) => box.scrollWidth <= box.clientWidth);
+        }""")
+
+    with visiting(browser, air) as page:
+        run(page, "g.V()")
+        find(page, "AUS")
+        for width in (880, 360):
+            page.set_viewport_size({"width": width, "height": 700})
+            drawn(page)
+            picture, side = page.locator(".canvas").bounding_box(), page.get_by_role("region", name="Selected").bounding_box()
+            assert picture["height"] >= 0.6 * 700 and picture["width"] > 0.9 * width
+            assert side["y"] >= picture["y"] + picture["height"]
+            assert page.locator(".canvas canvas").first.bounding_box()["width"] == picture["width"]
+            assert is_whole()
+        for name in ("Table", "JSON", "Schema", "Load", "Analytics"):
+            tab(page, name)
+            assert is_whole()
 
 
 def test_the_page_tells_its_licences(page):

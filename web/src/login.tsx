@@ -5,7 +5,7 @@ import { logIn } from "./server/api";
 import { wordsOf } from "./server/client";
 import { open } from "./session";
 import { Dialog } from "./ui/dialog";
-import { Field } from "./ui/parts";
+import { Alert, Field } from "./ui/parts";
 
 export function Login() {
   const [name, setName] = useState("");
@@ -47,11 +47,7 @@ export function Login() {
             onInput={(event) => setPassword(event.currentTarget.value)}
           />
         </Field>
-        {why !== null && (
-          <p class="error" role="alert">
-            {why}
-          </p>
-        )}
+        <Alert of={why} />
         <button class="main" disabled={isAsking}>
           Log in
         </button>

@@ -4,11 +4,10 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import * as api from "../server/api";
 import { wordsOf } from "../server/client";
-import { follow } from "../server/follow";
 import type { JsonObject } from "../server/exact";
 import { textOf } from "../elements/text";
 import { database, readSchema, schema, whyNotWrite } from "../session";
-import { JobCard } from "../ui/job";
+import { Task, TaskView } from "../ui/job";
 import { Action, Field, Select } from "../ui/parts";
 import { Labels, Option, todoOf, type Choices } from "./options";
 import { Outcome } from "./outcome";
@@ -18,16 +17,15 @@ const known = signal<api.Algorithm[]>([]);
 const name = signal("pagerank");
 const nothing: Choices = { options: {}, vertices: [], edges: [], weight: "", directed: true, write: "" };
 const choices = signal<Choices>(nothing);
-const job = signal<api.Job | null>(null);
+const task = new Task();
 const values = signal<Values | null>(null);
-const why = signal<string | null>(null);
 
 export function AnalyzePage() {
   useEffect(() => {
     if (known.value.length === 0)
       api.algorithms().then(
         (read) => (known.value = read),
-        (error: unknown) => (why.value = wordsOf(error)),
+        (error: unknown) => (task.why.value = wordsOf(error)),
       );
   }, []);
   const algorithm = known.value.find((one) => one.name === name.value);
@@ -39,17 +37,7 @@ export function AnalyzePage() {
         {algorithm && <p class="about">{algorithm.description}</p>}
         {algorithm && <Form of={algorithm} />}
       </section>
-      {why.value !== null && (
-        <pre class="error" role="alert">
-          {why.value}
-        </pre>
-      )}
-      {job.value !== null && (
-        <section aria-label="Job">
-          <JobCard job={job.value} name={name.value} canStop />
-          {job.value.summary && <Summary of={job.value.summary} />}
-        </section>
-      )}
+      <TaskView of={task} name={name.value} canStop summary={(of) => <Summary of={of} />} />
       {values.value !== null && <Outcome name={name.value} values={values.value} />}
     </div>
   );
@@ -62,7 +50,8 @@ function pick(chosen: string): void {
 }
 
 function forget(): void {
-  [job.value, values.value, why.value] = [null, null, null];
+  values.value = null;
+  task.forget();
 }
 
 // Labels and values belong to one database.
@@ -75,8 +64,6 @@ function Form({ of }: { of: api.Algorithm }) {
   const now = choices.value;
   const change = (some: Partial<Choices>) => (choices.value = { ...now, ...some });
   const keys = new Set(Object.values(schema.value?.edgeLabels ?? {}).flatMap(({ properties }) => Object.keys(properties)));
-  const isRunning = job.value?.state === "running";
-  const off = isRunning ? "It is running." : null;
   return (
     <>
       <div class="fields">
@@ -129,7 +116,7 @@ function Form({ of }: { of: api.Algorithm }) {
           Edges have a direction
         </label>
       </div>
-      <Action kind="main" why={off} onClick={() => void run(of)}>
+      <Action kind="main" why={task.isRunning ? "It is running." : null} onClick={() => void run(of)}>
         Run
       </Action>
     </>
@@ -137,15 +124,12 @@ function Form({ of }: { of: api.Algorithm }) {
 }
 
 async function run(algorithm: api.Algorithm): Promise<void> {
-  forget();
-  try {
-    const begun = await api.beginJob(database.value!, todoOf(algorithm, choices.value));
-    const ended = await follow(begun, (now) => (job.value = now));
+  values.value = null;
+  const begin = async () => api.beginJob(database.value!, todoOf(algorithm, choices.value));
+  await task.run(begin, async (ended) => {
     if (ended.hasValues) values.value = await Values.of(ended.id);
     else if (ended.state === "done") await readSchema();
-  } catch (error) {
-    why.value = wordsOf(error);
-  }
+  });
 }
 
 function Summary({ of }: { of: JsonObject }) {

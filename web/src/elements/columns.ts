@@ -1,7 +1,7 @@
 // The columns of a table of results, and the cell of each.
 
 import { isObject, type Json, type JsonObject } from "../server/exact";
-import { isEdge, isElement, isVertex } from "./types";
+import { isEdge, isElement, isVertex, type Edge, type Vertex } from "./types";
 
 export interface Column {
   name: string;
@@ -10,16 +10,17 @@ export interface Column {
 
 /** The union of the properties of elements, and of the keys of maps. Anything else is one column. */
 export function columnsOf(rows: Json[]): Column[] {
-  if (rows.every(isElement)) return elementColumns(rows as unknown as JsonObject[]);
+  if (rows.every(isElement)) return elementColumns(rows as unknown as (Vertex | Edge)[]);
   if (rows.every(isMap))
     return keysOf(rows as JsonObject[]).map((name) => ({ name, cell: (row) => (row as JsonObject)[name] }));
   return [{ name: "value", cell: (row) => row }];
 }
 
-function elementColumns(rows: JsonObject[]): Column[] {
+function elementColumns(rows: (Vertex | Edge)[]): Column[] {
   const fields = rows.some(isEdge) ? ["id", "label", "outV", "inV"] : ["id", "label"];
   const own = fields.map((name) => ({ name, cell: (row: Json) => (row as JsonObject)[name] }));
-  const properties = keysOf(rows.map((row) => row.properties as JsonObject)).filter((key) => !repeatsId(rows, key));
+  const keys = keysOf(rows.map((row) => row.properties));
+  const properties = keys.filter((key) => !rows.every((row) => repeatsId(row, key)));
   const further = properties.map((name) => ({
     name,
     cell: (row: Json) => ((row as JsonObject).properties as JsonObject)[name],
@@ -27,9 +28,9 @@ function elementColumns(rows: JsonObject[]): Column[] {
   return [...own, ...further];
 }
 
-/** Whether a property says what the id says: the key of the label. */
-function repeatsId(rows: JsonObject[], key: string): boolean {
-  return key === "id" && rows.every(({ id, properties }) => String((properties as JsonObject).id ?? id) === String(id));
+/** Whether a property of an element says what its id says: the key of the label. */
+export function repeatsId({ id, properties }: Vertex | Edge, key: string): boolean {
+  return key === "id" && String(properties.id ?? id) === String(id);
 }
 
 function keysOf(maps: JsonObject[]): string[] {

@@ -1,18 +1,16 @@
 // The picture of the graph in view, drawn by sigma.
 
-import { effect, signal } from "@preact/signals";
+import { effect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import Sigma from "sigma";
 import { extremityArrow, layerFill, layerPlain, pathCurved, pathLine, pathLoop, sdfCircle } from "sigma/rendering";
 import { color, isDark } from "../theme";
 import { expand } from "./fill";
+import { picture, type Picture } from "./focus";
 import { isLayingOut } from "./layout";
-import { edgeOf, graph, pin, selected, version, type EdgeAttributes, type VertexAttributes } from "./model";
+import { edgeOf, graph, pin, selected, version } from "./model";
+import { layerRing, ringVariables, withRing, type Ring } from "./ring";
 import { edgeStyle, isHidden, look, measure, styles } from "./style";
-
-/** The picture, while it is shown. */
-export const camera = signal<Picture | null>(null);
-type Picture = Sigma<VertexAttributes, EdgeAttributes>;
 
 const FONT = "system-ui, sans-serif";
 /** In larger graphs, only the edges of the selected vertex have names, if they are no more than this. */
@@ -22,7 +20,7 @@ const EDGES_MAX = 600;
 const isLarge = (): boolean => graph.size > EDGES_MAX;
 
 const primitives = {
-  nodes: { shapes: [sdfCircle()], layers: [layerFill()] },
+  nodes: { shapes: [sdfCircle()], variables: ringVariables, layers: [layerFill(), layerRing()] },
   edges: {
     paths: [pathLine(), pathCurved(), pathLoop()],
     extremities: [extremityArrow()],
@@ -31,20 +29,22 @@ const primitives = {
   },
 };
 
+/** Shows the one picture, which stays while other tabs are open: to make it takes long, and it knows where one looked. */
 export function Canvas() {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const sigma = draw(host.current!);
-    camera.value = sigma;
+    const sigma = (picture.value ??= draw(document.createElement("div")));
+    host.current!.append(sigma.getContainer());
     const stop = effect(() => {
       [styles.value, measure.value, isDark.value, selected.value, version.value, isLayingOut.value];
       sigma.setSettings({ renderEdgeLabels: !isLarge(), hideEdgesOnMove: isLarge(), enableEdgeEvents: !isLarge() });
       sigma.refresh({ schedule: true });
     });
+    const watch = new ResizeObserver(() => sigma.scheduleRender());
+    watch.observe(host.current!);
     return () => {
       stop();
-      camera.value = null;
-      sigma.kill();
+      watch.disconnect();
     };
   }, []);
   return <div class="canvas" ref={host} aria-hidden="true" />;
@@ -80,25 +80,24 @@ function draw(host: HTMLElement): Picture {
 }
 
 /** A ring around a vertex says that it is selected, or pinned. */
+const RING_SELECTED: Ring = { width: 3, gap: 3 };
+const RING_PINNED: Ring = { width: 1.5, gap: 2 };
+const RING_NONE: Ring = { width: 0, gap: 0 };
+
 function vertexDisplay(key: string) {
   const { color: fill, size, caption, isHidden } = look(key);
   const isSelected = selected.value?.key === key;
   const isPinned = graph.getNodeAttribute(key, "fixed");
   return {
     color: fill,
-    size,
+    ...withRing(size, isSelected ? RING_SELECTED : isPinned ? RING_PINNED : RING_NONE),
+    ringColor: color(isSelected ? "accent-text" : "muted"),
+    gapColor: color("ground"),
     label: caption,
     labelColor: color("text"),
     labelFont: FONT,
     labelVisibility: isSelected ? ("visible" as const) : ("auto" as const),
     visibility: isHidden ? ("hidden" as const) : ("visible" as const),
-    backdropVisibility: isSelected || isPinned ? ("visible" as const) : ("hidden" as const),
-    backdropArea: "node" as const,
-    backdropColor: color("ground"),
-    backdropShadowColor: "transparent",
-    backdropPadding: isSelected ? 4 : 2,
-    backdropBorderColor: color(isSelected ? "accent-text" : "muted"),
-    backdropBorderWidth: isSelected ? 3 : 1.5,
   };
 }
 

@@ -8,6 +8,7 @@ import { find } from "../elements/find";
 import { keyOf, type Edge, type Vertex } from "../elements/types";
 import { counted } from "../elements/text";
 import { database } from "../session";
+import { fitNow } from "./focus";
 import { add, clear, graph, remark, vertexOf, VERTICES_MAX } from "./model";
 import { startLayout } from "./layout";
 
@@ -37,7 +38,10 @@ export const expand = (key: string, direction: Direction = "both", label: string
 /** Puts the elements of results into the view, with the ends of their edges, or with the edges between them. */
 async function bringResults(results: Json[]): Promise<void> {
   const own = ++turn;
-  if (!isKept.value) clear();
+  if (!isKept.value) {
+    clear();
+    fitNow();
+  }
   const found = find(results);
   const [vertices, edges] = [[...found.vertices.values()], [...found.edges.values()]];
   if (vertices.length + edges.length === 0) return;
@@ -64,6 +68,7 @@ async function bringVertices(ids: api.Id[]): Promise<void> {
   add(vertices, []);
   if (vertices.length < ids.length) remark.value = `${vertices.length} of ${ids.length} vertices were found.`;
   await addEdgesBetween(graph.nodes());
+  fitNow();
   startLayout();
 }
 

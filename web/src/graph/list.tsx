@@ -37,7 +37,7 @@ function Line({ of }: { of: string }) {
   version.value;
   const { label, id } = vertexOf(of);
   return (
-    <tr aria-selected={selected.value?.key === of}>
+    <tr aria-current={selected.value?.key === of}>
       <td>
         <button class="link" onClick={() => (selected.value = { kind: "vertex", key: of })}>
           {captionOf(of)}

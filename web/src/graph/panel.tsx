@@ -1,8 +1,9 @@
 // What is selected: its label, id and properties, and what can be done with it.
 
 import { useState } from "preact/hooks";
-import type { JsonObject } from "../server/exact";
+import { repeatsId } from "../elements/columns";
 import { textOf } from "../elements/text";
+import type { Edge, Vertex } from "../elements/types";
 import { schema } from "../session";
 import { Action, Field, Select } from "../ui/parts";
 import { expand, type Direction } from "./fill";
@@ -31,7 +32,8 @@ function VertexPanel({ of }: { of: string }) {
   version.value;
   const [direction, setDirection] = useState<Direction>("both");
   const [label, setLabel] = useState(ANY);
-  const { id, label: own, furtherLabels, properties } = vertexOf(of);
+  const vertex = vertexOf(of);
+  const labels = [vertex.label, ...(vertex.furtherLabels ?? [])];
   const isPinned = graph.getNodeAttribute(of, "fixed");
   const names = Object.keys(schema.value?.edgeLabels ?? {}).map((name): [string, string] => [name, name]);
   return (
@@ -54,17 +56,17 @@ function VertexPanel({ of }: { of: string }) {
         </Action>
         <Action onClick={() => removeVertex(of)}>Remove from view</Action>
       </div>
-      <Properties of={{ label: [own, ...(furtherLabels ?? [])].join(", "), id: id as never }} properties={properties} />
+      <Properties of={vertex} own={{ label: labels.join(", "), id: textOf(vertex.id) }} />
     </>
   );
 }
 
 function EdgePanel({ of }: { of: string }) {
-  const { id, label, properties } = edgeOf(of);
+  const edge = edgeOf(of);
   const [from, to] = graph.extremities(of);
   return (
     <>
-      <h3>{label}</h3>
+      <h3>{edge.label}</h3>
       <p>
         <button class="link" onClick={() => focus(from)}>
           {captionOf(from)}
@@ -74,12 +76,13 @@ function EdgePanel({ of }: { of: string }) {
           {captionOf(to)}
         </button>
       </p>
-      <Properties of={{ id: id as never }} properties={properties} />
+      <Properties of={edge} own={{ id: textOf(edge.id) }} />
     </>
   );
 }
 
-function Properties({ of, properties }: { of: JsonObject; properties: JsonObject }) {
+/** Its own facts, and its properties. A property that says the id again is left out. */
+function Properties({ of, own }: { of: Vertex | Edge; own: { [name: string]: string } }) {
   const line = (key: string, text: string, isOwn: boolean) => (
     <div key={`${isOwn}${key}`}>
       <dt class={isOwn ? "own" : ""}>{key}</dt>
@@ -88,8 +91,8 @@ function Properties({ of, properties }: { of: JsonObject; properties: JsonObject
   );
   return (
     <dl class="properties">
-      {Object.entries(of).map(([key, value]) => line(key, textOf(value), true))}
-      {Object.entries(properties).map(([key, value]) => line(key, textOf(value), false))}
+      {Object.entries(own).map(([key, text]) => line(key, text, true))}
+      {Object.entries(of.properties).map(([key, value]) => !repeatsId(of, key) && line(key, textOf(value), false))}
     </dl>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { textOf } from "../elements/text";
+import { SearchField } from "../ui/parts";
 import { focus } from "./focus";
 import { graph, vertexOf } from "./model";
 import { captionOf } from "./style";
@@ -21,14 +22,7 @@ export function Search() {
   };
   return (
     <div class="search">
-      <input
-        type="search"
-        placeholder="Find a vertex"
-        aria-label="Find a vertex"
-        value={wanted}
-        onInput={(event) => want(event.currentTarget.value)}
-        onKeyDown={onKey}
-      />
+      <SearchField label="Find a vertex" value={wanted} set={want} onKeyDown={onKey} />
       {wanted.trim() !== "" && (
         <ul class="found">
           {found.length === 0 && <li class="muted">No vertex in view has it.</li>}

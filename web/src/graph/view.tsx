@@ -48,7 +48,7 @@ export function GraphView() {
             {counted(vertices, "vertex", "vertices")}, {counted(edges, "edge")}.{remark.value !== null && ` ${remark.value}`}
           </p>
         </div>
-        <aside class="side stacked">
+        <aside class="side stacked" aria-label="Legend and selection">
           <Legend />
           <Panel />
         </aside>

@@ -3,11 +3,9 @@
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import * as api from "../server/api";
-import { wordsOf } from "../server/client";
-import { follow } from "../server/follow";
 import { bytes } from "../elements/text";
 import { database, readSchema, whyNotWrite } from "../session";
-import { JobCard } from "../ui/job";
+import { Task, TaskView } from "../ui/job";
 import { Action } from "../ui/parts";
 import { previewOf, renamed, TYPES, type Preview } from "./file";
 import { Plan, planFor, problemOf, renamesOf, type Rows } from "./plan";
@@ -20,13 +18,24 @@ interface Chosen {
 
 const chosen = signal<Chosen | null>(null);
 const plan = signal<Rows | null>(null);
-const job = signal<api.Job | null>(null);
-const why = signal<string | null>(null);
+const task = new Task();
 
 export function LoadPage() {
   const file = chosen.value;
   return (
     <div class="sheet">
+      {whyNotWrite.value !== null && <p class="note">{whyNotWrite.value}</p>}
+      <fieldset disabled={whyNotWrite.value !== null}>
+        <Wizard file={file} />
+      </fieldset>
+      <TaskView of={task} title="3. Report" name="The load" canStop summary={(of) => <Report of={of} />} />
+    </div>
+  );
+}
+
+function Wizard({ file }: { file: Chosen | null }) {
+  return (
+    <>
       <section aria-label="File">
         <h2>1. Choose a file</h2>
         <Drop />
@@ -45,49 +54,31 @@ export function LoadPage() {
           <Plan of={plan.value} columns={file.preview.columns} change={(rows) => (plan.value = rows)} />
           <Action
             kind="main"
-            why={whyNotWrite.value ?? (job.value?.state === "running" ? "A load is running." : problemOf(plan.value))}
+            why={whyNotWrite.value ?? (task.isRunning ? "A load is running." : problemOf(plan.value))}
             onClick={() => void load(file, plan.value!)}
           >
             Load
           </Action>{" "}
-          <span class="hint">{whyNotWrite.value ?? problemOf(plan.value) ?? "All rows are stored, or none."}</span>
+          <span class="hint">{problemOf(plan.value) ?? "All rows are stored, or none."}</span>
         </section>
       )}
-      {why.value !== null && (
-        <pre class="error" role="alert">
-          {why.value}
-        </pre>
-      )}
-      {job.value !== null && (
-        <section aria-label="Report">
-          <h2>3. Report</h2>
-          <JobCard job={job.value} name="The load" canStop />
-          {job.value.summary && <Report of={job.value.summary} />}
-        </section>
-      )}
-    </div>
+    </>
   );
 }
 
 async function take(file: File | undefined): Promise<void> {
   if (!file) return;
   const preview = await previewOf(file);
-  [job.value, why.value] = [null, null];
+  task.forget();
   chosen.value = { file, preview };
   plan.value = planFor(file.name, preview.columns);
 }
 
 async function load({ file, preview }: Chosen, rows: Rows): Promise<void> {
-  [job.value, why.value] = [null, null];
   const names = renamesOf(rows);
-  try {
-    const sent = names.size > 0 ? renamed(file, preview, names) : file;
-    const begun = await api.ingest(database.value!, rows.parameters(), TYPES[preview.form], sent);
-    await follow(begun, (now) => (job.value = naming(now, file.name)));
-    await readSchema();
-  } catch (error) {
-    why.value = wordsOf(error);
-  }
+  const sent = names.size > 0 ? renamed(file, preview, names) : file;
+  const begin = () => api.ingest(database.value!, rows.parameters(), TYPES[preview.form], sent);
+  await task.run(begin, readSchema, (job) => naming(job, file.name));
 }
 
 /** The server calls the file `rows`. A person knows it by its own name. */
@@ -105,7 +96,7 @@ function Drop() {
   };
   const drop = (event: DragEvent) => {
     over(false)(event);
-    void take(event.dataTransfer?.files[0]);
+    if (whyNotWrite.value === null) void take(event.dataTransfer?.files[0]);
   };
   return (
     <label class={isOver ? "drop over" : "drop"} onDragOver={over(true)} onDragLeave={over(false)} onDrop={drop}>

@@ -62,16 +62,17 @@ export function renamesOf(rows: Rows): Map<string, string> {
 
 const EXISTS: [string, string][] = [
   ["error", "is an error"],
-  ["skip", "stays as it is"],
-  ["update", "gets the values of the row"],
-  ["replace", "is replaced by the row"],
+  ["skip", "stays as it is (skip)"],
+  ["update", "gets the values of the row (update)"],
+  ["replace", "is replaced by the row (replace)"],
 ];
 const DUPLICATES: [string, string][] = [
-  ["add", "stays, and a second one is added"],
-  ["skip", "stays as it is"],
-  ["update", "gets the values of the row"],
+  ["add", "stays, and a second one is added (add)"],
+  ["skip", "stays as it is (skip)"],
+  ["update", "gets the values of the row (update)"],
 ];
 
+/** Below each field stands the name of its parameter: messages of the server use it. */
 interface Parts {
   of: Rows;
   columns: string[];
@@ -105,13 +106,13 @@ export function Plan(props: Parts) {
       {of.kind === "edges" && <Edges {...{ of, columns, change }} />}
       <div class="fields">
         {of.kind !== "edges" && (
-          <Field label="A vertex that exists">
+          <Field label="A vertex that exists" hint="Parameter onExists">
             <Select value={of.onExists} of={EXISTS} choose={(onExists) => change(of.with({ onExists }))} />
           </Field>
         )}
         {of.kind !== "vertices" && (
           <>
-            <Field label="An edge that exists">
+            <Field label="An edge that exists" hint="Parameter onDuplicate">
               <Select value={of.onDuplicate} of={DUPLICATES} choose={(onDuplicate) => change(of.with({ onDuplicate }))} />
             </Field>
             <label class="check">
@@ -120,7 +121,7 @@ export function Plan(props: Parts) {
                 checked={of.createMissing}
                 onChange={(event) => change(of.with({ createMissing: event.currentTarget.checked }))}
               />
-              Make ends that do not exist
+              Make ends that do not exist <small>Parameter createMissing</small>
             </label>
           </>
         )}
@@ -136,7 +137,7 @@ function Vertices({ of, columns, change }: Parts) {
     <div class="fields">
       <Label of={of} known={Object.keys(schema.value?.vertexLabels ?? {})} change={change} />
       {columns.length > 0 && (
-        <Field label="Column of ids">
+        <Field label="Column of ids" hint="Parameter key">
           <Select value={of.key} of={named(columns)} choose={(key) => change(of.with({ key }))} />
         </Field>
       )}

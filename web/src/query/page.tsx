@@ -1,4 +1,4 @@
-// The query tab: the editor, its buttons, the parameters, the results, and beside them the history.
+// The query tab: the editor, its buttons, the parameters, the results, and beside them the steps or the history.
 
 import { signal } from "@preact/signals";
 import { counted, duration } from "../elements/text";
@@ -11,9 +11,10 @@ import { ExplainView, ProfileView } from "../results/plan";
 import { csvOf } from "../results/csv";
 import { Table } from "../results/table";
 import { download } from "../ui/download";
-import { Action, Tabs } from "../ui/parts";
+import { Action, Alert, Tabs } from "../ui/parts";
 import { Editor } from "./editor";
 import { HistoryPanel } from "./past";
+import { StepsPanel } from "./steps";
 import {
   error,
   explanation,
@@ -30,7 +31,8 @@ import {
   type Tab,
 } from "./run";
 
-const isHistory = signal(false);
+/** What stands beside the results. */
+const beside = signal<"steps" | "history" | null>(null);
 const isParameters = signal(parameters.peek() !== "");
 
 export function QueryPage() {
@@ -59,9 +61,8 @@ export function QueryPage() {
           </Action>
           <Status />
           <span class="spring" />
-          <Action onClick={() => (isHistory.value = !isHistory.value)} isPressed={isHistory.value}>
-            History
-          </Action>
+          <Beside name="steps">Steps</Beside>
+          <Beside name="history">History</Beside>
         </div>
         {isParameters.value && (
           <input
@@ -73,11 +74,8 @@ export function QueryPage() {
             onInput={(event) => (parameters.value = event.currentTarget.value)}
           />
         )}
-        {error.value !== null && (
-          <pre class="error" role="alert">
-            {error.value}
-          </pre>
-        )}
+        <Alert of={error.value} />
+        {error.value?.includes("`mangrove docs") && <DocsHint />}
         {note.value !== null && (
           <p class="note" role="status">
             {note.value}
@@ -85,8 +83,31 @@ export function QueryPage() {
         )}
         <Results />
       </div>
-      {isHistory.value && <HistoryPanel close={() => (isHistory.value = false)} />}
+      {beside.value === "steps" && <StepsPanel close={() => (beside.value = null)} />}
+      {beside.value === "history" && <HistoryPanel close={() => (beside.value = null)} />}
     </div>
+  );
+}
+
+function Beside({ name, children }: { name: "steps" | "history"; children: string }) {
+  const isOpen = beside.value === name;
+  return (
+    <Action onClick={() => (beside.value = isOpen ? null : name)} isPressed={isOpen}>
+      {children}
+    </Action>
+  );
+}
+
+/** The server names a command that shows its documentation. In a browser, the list of steps is nearer. */
+function DocsHint() {
+  return (
+    <p class="hint">
+      <code>mangrove docs</code> is a command for a terminal. This page has{" "}
+      <button class="link" onClick={() => (beside.value = "steps")}>
+        a list of the steps
+      </button>
+      .
+    </p>
   );
 }
 

@@ -3,29 +3,23 @@
 import { useState } from "preact/hooks";
 import { counted, duration } from "../elements/text";
 import { choose, database } from "../session";
+import { SearchField, SidePanel } from "../ui/parts";
 import { forgetAll, past, type Past } from "./history";
 import { parameters, text } from "./run";
 
 export function HistoryPanel({ close }: { close: () => void }) {
   const [wanted, want] = useState("");
   const found = past.value.filter((query) => query.text.toLowerCase().includes(wanted.toLowerCase()));
+  const tools = (
+    <>
+      <SearchField label="Search the history" value={wanted} set={want} />
+      <button onClick={forgetAll} title="Forget all queries">
+        Clear
+      </button>
+    </>
+  );
   return (
-    <aside class="side history" aria-label="History">
-      <div class="toolbar">
-        <input
-          type="search"
-          placeholder="Search"
-          aria-label="Search the history"
-          value={wanted}
-          onInput={(event) => want(event.currentTarget.value)}
-        />
-        <button onClick={forgetAll} title="Forget all queries">
-          Clear
-        </button>
-        <button class="quiet" onClick={close} aria-label="Close the history">
-          ✕
-        </button>
-      </div>
+    <SidePanel label="History" close={close} tools={tools}>
       {found.length === 0 && (
         <p class="hint">{past.value.length === 0 ? "Queries that ran show here." : "No query has this text."}</p>
       )}
@@ -39,7 +33,7 @@ export function HistoryPanel({ close }: { close: () => void }) {
           </li>
         ))}
       </ul>
-    </aside>
+    </SidePanel>
   );
 }
 

@@ -46,7 +46,9 @@ export function ProfileView({ of }: { of: Profile }) {
   const most = Math.max(1, ...of.steps.map(({ time_us }) => time_us));
   const time = (step: ProfiledStep) => (
     <span class="time">
-      <span class="time-bar" style={{ width: `${(step.time_us / most) * 100}%` }} />
+      <span class="track">
+        <span style={{ width: `${(step.time_us / most) * 100}%` }} />
+      </span>
       {micros(step.time_us)}
     </span>
   );

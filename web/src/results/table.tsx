@@ -79,7 +79,7 @@ function Cell({ value }: { value: Json | undefined }) {
 
 function Show(props: { vertex: Vertex; show: (vertex: Vertex) => void }) {
   return (
-    <button class="link" onClick={() => props.show(props.vertex)}>
+    <button class="link" aria-label={`Show in graph: ${props.vertex.id}`} onClick={() => props.show(props.vertex)}>
       Show in graph
     </button>
   );

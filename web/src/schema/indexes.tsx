@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { dropIndex, makeIndex, type Index, type Schema } from "../server/api";
 import { wordsOf } from "../server/client";
 import { database, readSchema, whyNotAdmin } from "../session";
-import { Action, Field, Select } from "../ui/parts";
+import { Action, Alert, Field, Select } from "../ui/parts";
 
 export function Indexes({ of }: { of: Schema }) {
   const [why, setWhy] = useState<string | null>(null);
@@ -47,11 +47,7 @@ export function Indexes({ of }: { of: Schema }) {
         </table>
       )}
       <NewIndex of={of} make={(index) => void change(makeIndex(database.value!, index))} />
-      {why !== null && (
-        <p class="error" role="alert">
-          {why}
-        </p>
-      )}
+      <Alert of={why} />
     </section>
   );
 }

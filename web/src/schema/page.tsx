@@ -83,7 +83,7 @@ function Labels({ title, labels, from }: { title: string; labels: { [label: stri
         <details key={label} open={Object.keys(labels).length <= 6}>
           <summary>
             <strong>{label}</strong> <span class="muted">{count(number)}</span>{" "}
-            <button class="link" onClick={() => ask(label)}>
+            <button class="link" aria-label={`Show some: ${label}`} onClick={() => ask(label)}>
               Show some
             </button>
           </summary>

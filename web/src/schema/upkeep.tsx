@@ -1,31 +1,24 @@
 // Checking, compressing and backing up the database, as jobs.
 
 import { useState } from "preact/hooks";
-import { beginJob, type Job } from "../server/api";
-import { wordsOf } from "../server/client";
+import { beginJob } from "../server/api";
 import type { JsonObject } from "../server/exact";
-import { follow } from "../server/follow";
 import { bytes, counted, textOf } from "../elements/text";
 import { database, readSchema, whyNotAdmin } from "../session";
-import { JobCard } from "../ui/job";
+import { Task, TaskView } from "../ui/job";
 import { Action, Field } from "../ui/parts";
 
+const task = new Task();
 const NAMES: { [todo: string]: string } = { check: "Check", compact: "Compress", backup: "Backup" };
 
+// Jobs belong to one database.
+database.subscribe(() => task.forget());
+
 export function Upkeep() {
-  const [job, setJob] = useState<Job | null>(null);
   const [name, setName] = useState("");
-  const [why, setWhy] = useState<string | null>(null);
-  const begin = async (todo: object) => {
-    setWhy(null);
-    try {
-      await follow(await beginJob(database.value!, todo), setJob);
-      await readSchema();
-    } catch (error) {
-      setWhy(wordsOf(error));
-    }
-  };
-  const off = whyNotAdmin.value ?? (job?.state === "running" ? "A job is running." : null);
+  const begin = (todo: object) => task.run(() => beginJob(database.value!, todo), readSchema);
+  const off = whyNotAdmin.value ?? (task.isRunning ? "A job is running." : null);
+  const todo = task.job.value?.do ?? "";
   return (
     <section aria-label="Upkeep">
       <h2>Upkeep</h2>
@@ -46,13 +39,12 @@ export function Upkeep() {
           Back up
         </Action>
       </div>
-      {why !== null && (
-        <p class="error" role="alert">
-          {why}
-        </p>
-      )}
-      {job !== null && <JobCard job={job} name={NAMES[job.do] ?? job.do} canStop={job.do === "compact"} />}
-      {job?.summary && <p role="status">{outcome(job.do, job.summary)}</p>}
+      <TaskView
+        of={task}
+        name={NAMES[todo] ?? todo}
+        canStop={todo === "compact"}
+        summary={(of) => <p role="status">{outcome(todo, of)}</p>}
+      />
     </section>
   );
 }

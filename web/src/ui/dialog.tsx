@@ -1,11 +1,16 @@
 // A dialog over the page: Escape closes it, and the focus stays inside.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
+import { useFocus } from "./focus";
 
 export function Dialog(props: { title: string; onClose?: () => void; children: ComponentChildren }) {
   const own = useRef<HTMLDialogElement>(null);
-  useEffect(() => own.current!.showModal(), []);
+  useFocus(() => {
+    const dialog = own.current!;
+    dialog.showModal();
+    return () => dialog.close();
+  });
   const cancel = (event: Event) => {
     event.preventDefault();
     props.onClose?.();

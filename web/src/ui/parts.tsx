@@ -1,6 +1,8 @@
-// Small parts that many places use: tabs, fields, buttons that say why they are off.
+// Small parts that many places use: tabs, fields, errors, buttons that say why they are off.
 
 import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import { useFocus } from "./focus";
 
 export function Tabs<T extends string>(props: { label: string; of: [T, string][]; chosen: T; choose: (tab: T) => void }) {
   const step = (event: KeyboardEvent) => {
@@ -28,7 +30,7 @@ export function Tabs<T extends string>(props: { label: string; of: [T, string][]
   );
 }
 
-/** A button that may be off for a reason, which it then says. */
+/** A button that may be off for a reason, which it then says. The keyboard still reaches it, to hear the reason. */
 export function Action(props: {
   children: ComponentChildren;
   onClick: () => void;
@@ -41,10 +43,10 @@ export function Action(props: {
   return (
     <button
       class={props.kind ?? ""}
-      disabled={why !== null}
+      aria-disabled={why !== null}
       title={why ?? props.title}
       aria-pressed={props.isPressed}
-      onClick={props.onClick}
+      onClick={why === null ? props.onClick : undefined}
     >
       {props.children}
     </button>
@@ -61,6 +63,24 @@ export function Field(props: { label: string; hint?: string; children: Component
   );
 }
 
+export function SearchField(props: {
+  label: string;
+  value: string;
+  set: (value: string) => void;
+  onKeyDown?: (event: KeyboardEvent) => void;
+}) {
+  return (
+    <input
+      type="search"
+      placeholder={props.label}
+      aria-label={props.label}
+      value={props.value}
+      onInput={(event) => props.set(event.currentTarget.value)}
+      onKeyDown={props.onKeyDown}
+    />
+  );
+}
+
 export function Select(props: { value: string; of: [string, string][]; choose: (value: string) => void; label?: string }) {
   return (
     <select aria-label={props.label} value={props.value} onChange={(event) => props.choose(event.currentTarget.value)}>
@@ -70,6 +90,38 @@ export function Select(props: { value: string; of: [string, string][]; choose: (
         </option>
       ))}
     </select>
+  );
+}
+
+/** A column beside the results, with tools on top and a button that closes it. The focus goes to it, and back at its end. */
+export function SidePanel(props: {
+  label: string;
+  close: () => void;
+  tools: ComponentChildren;
+  children: ComponentChildren;
+}) {
+  const own = useRef<HTMLElement>(null);
+  useFocus(() => own.current!.querySelector("input")?.focus());
+  return (
+    <aside ref={own} class="side" aria-label={props.label}>
+      <div class="toolbar">
+        {props.tools}
+        <button class="quiet" onClick={props.close} aria-label={`Close: ${props.label}`}>
+          ✕
+        </button>
+      </div>
+      {props.children}
+    </aside>
+  );
+}
+
+/** An error, if there is one. The server's words may have several lines. */
+export function Alert({ of }: { of: string | null | undefined }) {
+  if (of === null || of === undefined) return null;
+  return (
+    <pre class="error" role="alert">
+      {of}
+    </pre>
   );
 }
 
