@@ -35,6 +35,8 @@ test: test-rust test-python ## every test: Rust, Python, examples, and Gremlin c
 	cargo run --release -q -p mangrove-conformance -- --if-available --store lake
 	$(call say,the same through a server)
 	cargo run --release -q -p mangrove-conformance -- --if-available --store wire
+	$(call say,the same as bytecode)
+	cargo run --release -q -p mangrove-conformance -- --if-available --store bytecode
 	$(call say,all tests passed)
 
 test-rust:

@@ -55,7 +55,7 @@ FLOORS = {
     ],
     "crates/mcp/src": ["search", "tools", "handler", "lib"],
     "crates/server/src": ["observe status users", "wire", "client gremlin", "web", "lib"],
-    "crates/server/src/wire": ["reply", "graphbinary graphson request"],
+    "crates/server/src/wire": ["reply", "graphbinary graphson request", "bytecode"],
     "crates/server/src/client": ["received"],
     "crates/server/src/gremlin": ["in_time login memory refused", "asker rates", "batches rooms", "run", "ask session", "conversation"],
     "crates/server/src/observe": ["metrics", "log traces"],

@@ -28,6 +28,8 @@ pub enum StoreKind {
     Hot,
     /// The durable store behind a server, which answers over a WebSocket.
     Wire,
+    /// The same, but queries go as bytecode.
+    Bytecode,
     /// GraphAr files, for the graphs that scenarios only read, if the format can hold them. Others are in memory.
     Lake,
 }
@@ -52,7 +54,7 @@ impl Database {
     pub fn create(kind: StoreKind) -> Result<Self, String> {
         match kind {
             StoreKind::Oracle | StoreKind::Lake => Ok(Database::Oracle(Box::default())),
-            StoreKind::Hot | StoreKind::Wire => {
+            StoreKind::Hot | StoreKind::Wire | StoreKind::Bytecode => {
                 let directory = tempfile::tempdir().map_err(|e| format!("no temporary directory: {e}"))?;
                 let options = OpenOptions { durability: Durability::Relaxed, ..OpenOptions::default() };
                 let store = Store::open(directory.path(), &options).map_err(|e| e.to_string())?;
@@ -78,10 +80,10 @@ impl Database {
     }
 
     /// The same graph, behind a server from now on.
-    pub fn into_served(self) -> Result<Self, String> {
+    pub fn into_served(self, as_bytecode: bool) -> Result<Self, String> {
         let Database::Hot { store, _directory } = self else { return Ok(self) };
         drop(store);
-        Ok(Database::Wire(Box::new(Wire::serve(_directory)?)))
+        Ok(Database::Wire(Box::new(Wire::serve(_directory, as_bytecode)?)))
     }
 
     /// Reads a consistent view.

@@ -86,8 +86,8 @@ impl Runner {
         if self.store == StoreKind::Lake && graphs::STATIC.contains(&name) {
             database = database.into_files()?;
         }
-        if self.store == StoreKind::Wire {
-            database = database.into_served()?;
+        if matches!(self.store, StoreKind::Wire | StoreKind::Bytecode) {
+            database = database.into_served(self.store == StoreKind::Bytecode)?;
         }
         self.databases.insert(name.to_owned(), database);
         Ok(())

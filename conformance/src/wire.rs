@@ -3,6 +3,7 @@
 use mangrove::Parameters;
 use mangrove_graph::record::{self, property_id};
 use mangrove_graph::{GraphView, Map, Path, Subgraph, Tree, Value};
+use mangrove_query::gremlin::parse;
 use mangrove_server::client::{Branch, Client, ClientError, Received};
 use mangrove_server::{Limits, Server, ServerOptions};
 use tempfile::TempDir;
@@ -11,6 +12,8 @@ use crate::database::TIMEOUT;
 use crate::services;
 
 pub struct Wire {
+    /// Queries are sent as bytecode, not as text.
+    as_bytecode: bool,
     database: mangrove::Database,
     server: Server,
     client: Client,
@@ -20,7 +23,7 @@ pub struct Wire {
 
 impl Wire {
     /// Serves the database in a directory.
-    pub fn serve(directory: TempDir) -> Result<Self, String> {
+    pub fn serve(directory: TempDir, as_bytecode: bool) -> Result<Self, String> {
         let database = mangrove::Database::open(directory.path()).map_err(|e| e.to_string())?;
         for (name, service) in services::named() {
             database.register_procedure(name, service).map_err(|e| e.to_string())?;
@@ -29,7 +32,7 @@ impl Wire {
         let options = ServerOptions { address: ([127, 0, 0, 1], 0).into(), limits, ..ServerOptions::default() };
         let server = Server::start(vec![("g".into(), database.clone())], options).map_err(|e| e.to_string())?;
         let client = connect(&server)?;
-        Ok(Self { database, server, client, _directory: directory })
+        Ok(Self { as_bytecode, database, server, client, _directory: directory })
     }
 
     /// All results of a query. With `keep` its changes are committed, otherwise a session undoes them.
@@ -37,11 +40,11 @@ impl Wire {
         let ids =
             self.read(|view| parameters.iter().map(|(name, value)| Ok((name.clone(), sent(view, value)?))).collect())?;
         if keep {
-            let results = self.client.submit(text, &ids);
+            let results = submit(&mut self.client, text, &ids, self.as_bytecode);
             return self.values(results);
         }
         let mut session = connect(&self.server)?.in_session();
-        let results = session.submit(text, &ids);
+        let results = submit(&mut session, text, &ids, self.as_bytecode);
         session.submit("g.tx().rollback()", &Parameters::new()).map_err(said)?;
         self.values(results)
     }
@@ -54,6 +57,18 @@ impl Wire {
         let results = results.map_err(said)?;
         let values: Result<Vec<_>, _> = self.read(|view| results.into_iter().map(|result| value(view, result)).collect());
         Ok(values?.into_iter().filter(|value| !is_own_service(value)).collect())
+    }
+}
+
+fn submit(
+    client: &mut Client,
+    text: &str,
+    parameters: &Parameters,
+    as_bytecode: bool,
+) -> Result<Vec<Received>, ClientError> {
+    match parse(text) {
+        Ok(query) if as_bytecode => client.submit_bytecode(&query, parameters),
+        _ => client.submit(text, parameters),
     }
 }
 

@@ -27,8 +27,8 @@ pub mod syntax;
 mod walk;
 
 pub use bytecode::{
-    BadRequest, Outline, RequestSyntax, read_binary_request, read_bytecode, read_graphbinary, read_json_request,
-    read_parameters, read_plain,
+    BadRequest, Outline, RequestSyntax, constant_code, read_binary_request, read_bytecode, read_graphbinary,
+    read_json_request, read_parameters, read_plain,
 };
 pub use error::SyntaxError;
 pub use habits::of_other_language;

@@ -5,6 +5,7 @@ mod received;
 use std::net::TcpStream;
 
 use mangrove::{Parameters, Value};
+use mangrove_query::gremlin::syntax::TraversalSyntax;
 use thiserror::Error;
 use tungstenite::{Message, WebSocket};
 use uuid::Uuid;
@@ -12,7 +13,7 @@ use uuid::Uuid;
 use received::Response;
 pub use received::{Branch, Received};
 
-use crate::wire::{Form, write_request};
+use crate::wire::{Form, bytecode, write_request};
 
 /// The status of a response that others follow.
 const PARTIAL: i32 = 206;
@@ -28,6 +29,8 @@ pub enum ClientError {
     Broken(String),
     #[error("a response that cannot be read: {0}")]
     Unreadable(String),
+    #[error("{0}")]
+    Bytecode(String),
     /// The server refused a request, or a query failed.
     #[error("{code}: {message}")]
     Refused { code: i32, message: String },
@@ -59,9 +62,22 @@ impl Client {
 
     /// All results of a query.
     pub fn submit(&mut self, text: &str, parameters: &Parameters) -> Result<Vec<Received>, ClientError> {
-        let request = self.request(text, parameters);
+        self.results(&self.request(text, parameters))
+    }
+
+    /// All results of a query that is sent as bytecode.
+    pub fn submit_bytecode(
+        &mut self,
+        query: &TraversalSyntax,
+        parameters: &Parameters,
+    ) -> Result<Vec<Received>, ClientError> {
+        let bytecode = bytecode(query, parameters).map_err(ClientError::Bytecode)?;
+        self.results(&self.framed("bytecode", "traversal", Vec::new(), Some(&bytecode)))
+    }
+
+    fn results(&mut self, request: &[u8]) -> Result<Vec<Received>, ClientError> {
         let mut results = Vec::new();
-        self.run(&request, |mut response| {
+        self.run(request, |mut response| {
             for _ in 0..response.count {
                 results.push(response.results.value()?);
             }
@@ -83,15 +99,16 @@ impl Client {
     /// A request that runs a query. It may be sent several times.
     pub fn request(&self, text: &str, parameters: &Parameters) -> Vec<u8> {
         let bindings = parameters.iter().map(|(name, value)| (name.as_str().into(), value.clone())).collect();
+        let args = vec![("gremlin", text.into()), ("language", "gremlin-lang".into()), ("bindings", Value::map(bindings))];
+        self.framed("eval", "", args, None)
+    }
+
+    /// A request to the traversal source, within the session if there is one.
+    fn framed(&self, op: &str, processor: &str, mut args: Vec<(&str, Value)>, bytecode: Option<&[u8]>) -> Vec<u8> {
         let aliases = [("g".into(), self.source.as_str().into())].into_iter().collect();
-        let mut args: Vec<(&str, Value)> = vec![
-            ("gremlin", text.into()),
-            ("language", "gremlin-lang".into()),
-            ("bindings", Value::map(bindings)),
-            ("aliases", Value::map(aliases)),
-        ];
+        args.push(("aliases", Value::map(aliases)));
         args.extend(self.session.as_deref().map(|session| ("session", session.into())));
-        framed("eval", if self.session.is_some() { "session" } else { "" }, &args)
+        framed(op, if self.session.is_some() { "session" } else { processor }, &args, bytecode)
     }
 
     /// Sends a request, and waits for no response.
@@ -102,7 +119,7 @@ impl Client {
     /// Ends the session, and waits until its transaction is undone.
     pub fn close_session(&mut self) -> Result<(), ClientError> {
         let session = self.session.take().unwrap_or_default();
-        let request = framed("close", "session", &[("session", session.as_str().into())]);
+        let request = framed("close", "session", &[("session", session.as_str().into())], None);
         self.run(&request, |_| Ok(()))
     }
 
@@ -129,11 +146,11 @@ impl Client {
 }
 
 /// A request after its media type.
-fn framed(op: &str, processor: &str, args: &[(&str, Value)]) -> Vec<u8> {
+fn framed(op: &str, processor: &str, args: &[(&str, Value)], bytecode: Option<&[u8]>) -> Vec<u8> {
     let media_type = Form::GraphBinary.media_type();
     let mut request = vec![media_type.len() as u8];
     request.extend_from_slice(media_type.as_bytes());
-    write_request(&mut request, Uuid::new_v4(), op, processor, args);
+    write_request(&mut request, Uuid::new_v4(), op, processor, args, bytecode);
     request
 }
 

@@ -92,17 +92,28 @@ pub fn write_reply_4(out: &mut Vec<u8>, reply: &Reply<'_>) {
     }
 }
 
-/// Appends a request.
-pub fn write_request(out: &mut Vec<u8>, id: Uuid, op: &str, processor: &str, args: &[(&str, Value)]) {
+/// Appends a request. `bytecode` is that of its query, unless this is a text among the arguments.
+pub fn write_request(
+    out: &mut Vec<u8>,
+    id: Uuid,
+    op: &str,
+    processor: &str,
+    args: &[(&str, Value)],
+    bytecode: Option<&[u8]>,
+) {
     let mut out = Writer::new(out);
     out.byte(VERSION);
     out.bytes(id.as_bytes());
     out.text(op);
     out.text(processor);
-    out.count(args.len());
+    out.count(args.len() + usize::from(bytecode.is_some()));
     for (name, value) in args {
         out.string(name);
         out.value(value);
+    }
+    if let Some(bytecode) = bytecode {
+        out.string("gremlin");
+        out.bytes(bytecode);
     }
 }
 
@@ -120,7 +131,7 @@ pub fn write_result(out: &mut Vec<u8>, style: Style, result: &Described) {
     }
 }
 
-struct Writer<'o> {
+pub(super) struct Writer<'o> {
     out: &'o mut Vec<u8>,
     /// Elements come with their properties.
     with_properties: bool,
@@ -130,7 +141,7 @@ struct Writer<'o> {
 }
 
 impl<'o> Writer<'o> {
-    fn new(out: &'o mut Vec<u8>) -> Self {
+    pub fn new(out: &'o mut Vec<u8>) -> Self {
         Self { out, with_properties: true, is_older: false, is_4: false }
     }
 
@@ -150,13 +161,13 @@ impl<'o> Writer<'o> {
         self.bytes(&long.to_be_bytes());
     }
 
-    fn count(&mut self, count: usize) {
+    pub fn count(&mut self, count: usize) {
         // A batch of results is far smaller.
         self.int(i32::try_from(count).unwrap_or(i32::MAX));
     }
 
     /// The type of a value that is there.
-    fn kind(&mut self, code: u8) {
+    pub fn kind(&mut self, code: u8) {
         self.bytes(&[code, 0]);
     }
 
@@ -165,12 +176,12 @@ impl<'o> Writer<'o> {
     }
 
     /// A string without its type.
-    fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         self.count(text.len());
         self.bytes(text.as_bytes());
     }
 
-    fn string(&mut self, text: &str) {
+    pub fn string(&mut self, text: &str) {
         self.kind(0x03);
         self.text(text);
     }
@@ -335,7 +346,7 @@ impl<'o> Writer<'o> {
         properties.iter().for_each(|(key, value)| self.property(key, value));
     }
 
-    fn value(&mut self, value: &Value) {
+    pub fn value(&mut self, value: &Value) {
         match value {
             Value::Bool(flag) => self.fixed(0x27, &[u8::from(*flag)]),
             Value::Int8(int) => self.fixed(0x24, &int.to_be_bytes()),
@@ -438,7 +449,7 @@ mod tests {
     /// A value as the argument of a request, read back.
     fn there_and_back(value: &Value) -> Value {
         let mut bytes = Vec::new();
-        write_request(&mut bytes, Uuid::nil(), "eval", "", &[("x", value.clone())]);
+        write_request(&mut bytes, Uuid::nil(), "eval", "", &[("x", value.clone())], None);
         Request::from_graphbinary(&bytes).unwrap().args.get_str("x").unwrap().clone()
     }
 

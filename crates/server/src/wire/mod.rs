@@ -1,5 +1,6 @@
 //! What goes over the wire: requests as drivers send them, and responses in the form that they expect.
 
+mod bytecode;
 mod graphbinary;
 mod graphson;
 mod reply;
@@ -9,6 +10,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
 use mangrove::describe::Described;
 
+pub use bytecode::bytecode;
 pub use graphbinary::write_request;
 pub use graphson::GraphSon;
 pub use reply::{Attribute, Encoded, Reply, Results, Style};

@@ -305,24 +305,31 @@ impl<'a> BinaryReader<'a> {
     }
 }
 
+/// The kinds of constants, by the codes of their types.
+const CONSTANTS: [(u8, &str); 13] = [
+    (0x13, "Barrier"),
+    (0x16, "Cardinality"),
+    (0x17, "Column"),
+    (0x18, "Direction"),
+    (0x19, "Operator"),
+    (0x1a, "Order"),
+    (0x1b, "Pick"),
+    (0x1c, "Pop"),
+    (0x1f, "Scope"),
+    (0x20, "T"),
+    (0x2e, "Merge"),
+    (0x2f, "DT"),
+    (0x30, "GType"),
+];
+
 /// The kind of constant that a type code stands for.
 fn constant_kind(code: u8) -> Option<&'static str> {
-    Some(match code {
-        0x13 => "Barrier",
-        0x16 => "Cardinality",
-        0x17 => "Column",
-        0x18 => "Direction",
-        0x19 => "Operator",
-        0x1a => "Order",
-        0x1b => "Pick",
-        0x1c => "Pop",
-        0x1f => "Scope",
-        0x20 => "T",
-        0x2e => "Merge",
-        0x2f => "DT",
-        0x30 => "GType",
-        _ => return None,
-    })
+    CONSTANTS.iter().find(|(known, _)| *known == code).map(|(_, kind)| *kind)
+}
+
+/// The type code of a kind of constant.
+pub fn constant_code(kind: &str) -> Option<u8> {
+    CONSTANTS.iter().find(|(_, known)| *known == kind).map(|(code, _)| *code)
 }
 
 /// The name of a type that no argument can have.

@@ -19,7 +19,7 @@ use super::parse::{ARGUMENTS_MAX, DEPTH_MAX, JOINTS_MAX, STEPS_MAX};
 use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
 use crate::diagnostics::Span;
 
-pub use graphbinary::read_graphbinary;
+pub use graphbinary::{constant_code, read_graphbinary};
 pub use graphson::{Outline, read_bytecode};
 pub use request::{BadRequest, RequestSyntax, read_binary_request, read_json_request, read_parameters};
 pub use scalar::read_plain;
