@@ -28,7 +28,8 @@ pub(super) fn terminal(resolver: &Resolver<'_>, call: &Call) -> Result<Option<Ve
         ("explain" | "profile", _) => {
             let done = if call.name == "explain" { "explained" } else { "profiled" };
             let message = format!("a query cannot be {done} by a step; it was not run");
-            let help = format!("use `mangrove query --{0}`, or `db.{0}(…)` in a program", call.name);
+            let ways = "`mangrove query --{0}`, `db.{0}(…)` in a program, or /api/databases/NAME/{0} of a server";
+            let help = format!("use {}", ways.replace("{0}", &call.name));
             return Err(QueryError::new(QueryErrorKind::Unsupported, message).at(call.name_span).help(help));
         }
         ("toString", _) => {
