@@ -537,15 +537,28 @@ def test_a_script_gives_the_results_of_its_last_query(own):
         assert c.submit("g.V().hasLabel('lost').count()").all().result() == [0]
         for script, part in [
             ("g.addV('x'); g.V()", "nothing runs this statement"),
-            ("g.addV('x').iterate(); g.V().nonsense()", "nonsense"),
+            ("g.addV('x').iterate(); g.V().nonsense()", "statement 2 of the script: .*nonsense"),
+            ("g.addV('x').iterate(); g.V().out(5)", "statement 2 of the script: "),
             ("g.addV('x').iterate(); g.V(", "expected"),
+            ("g.addV('x').iterate() g.V()", "expected `.` and a step"),
+            ("g.V().limit(1)\n  values('city')", "expected `.` and a step"),
             ("g.tx().commit(); g.V()", "cannot begin or end a transaction"),
+            ("g.addV('x').iterate(); g.tx().commit()", "cannot begin or end a transaction"),
+            ("g.V().next();" * 10_001, "more than 10000 statements"),
         ]:
             with pytest.raises(GremlinServerError, match=part):
                 c.submit(script).all().result()
         assert c.submit("g.V().hasLabel('x').count()").all().result() == [0]
     with client(address, session="one") as c:
         assert c.submit("g.addV('held').iterate(); g.V().hasLabel('held').count()").all().result() == [1]
+        with pytest.raises(GremlinServerError, match="595"):
+            c.submit("g.addV('held').iterate(); g.V().fail('no')").all().result()
+        assert c.submit("g.V().hasLabel('held').count()").all().result() == [2]
+        # A script has the status of its query.
+        with client(address) as other:
+            for script in ("g.addV()", "g.addV().iterate(); g.V()"):
+                with pytest.raises(GremlinServerError, match="598"):
+                    other.submit(script, request_options={"evaluationTimeout": 300}).all().result()
         c.submit("g.tx().rollback()").all().result()
         assert c.submit("g.V().hasLabel('held').count()").all().result() == [0]
 
@@ -555,3 +568,11 @@ def test_a_script_that_writes_needs_the_role(guarded):
         assert c.submit("g.V().next(); g.V().count()").all().result() == [5]
         with pytest.raises(GremlinServerError, match="403"):
             c.submit("g.addV('x').iterate(); g.V()").all().result()
+
+
+def test_a_script_cannot_write_to_a_server_that_only_reads(tmp_path):
+    airports(tmp_path / "air.mg").close()
+    with serving(tmp_path / "air.mg", "--read-only") as (_, address), client(address) as c:
+        for script in ("g.addV()", "g.addV().iterate(); g.V()"):
+            with pytest.raises(GremlinServerError, match="597.*read-only"):
+                c.submit(script).all().result()

@@ -149,6 +149,8 @@ def test_a_client_that_goes_ends_its_transaction(own):
     body = json.dumps({"gremlin": "g.V().repeat(both()).times(60).count()", "transactionId": name}).encode()
     with socket.create_connection((host, int(port))) as gone:
         gone.sendall(b"POST /gremlin HTTP/1.1\r\nHost: %b\r\nContent-Length: %d\r\n\r\n" % (address.encode(), len(body)) + body)
+        while b"mangrove_queries_reading 1\n" not in fetch(f"http://{address}/metrics")[1]:
+            pass
     # It waited for nothing, so others may write at once.
     assert ask("g.addV('other')")[0] == 200
     status, answer = ask("g.tx().commit()", transactionId=name)

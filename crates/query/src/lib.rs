@@ -139,7 +139,7 @@ impl Query {
         let with_computed = computed.as_ref().map(|computed| computed.over(view));
         let view = with_computed.as_ref().map_or(view, |view| view as &dyn GraphView);
         optimize::optimize(&mut plan, view, &options.rules_off);
-        if options.is_profiled() {
+        if options.profile {
             plan::estimate(&mut plan, view)?;
         }
         Ok(plan)

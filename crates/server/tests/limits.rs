@@ -212,3 +212,44 @@ fn a_body_that_finds_no_memory_is_refused_as_one_too_many() {
         assert_eq!(posted(&served, path, "{\"gremlin\": \"g.V().count()\"}"), 200, "{path}");
     }
 }
+
+/// A response as lines of JSON, whose head was read: eight results of so many bytes.
+fn lines(served: &Served, bytes: usize) -> TcpStream {
+    let body = format!(
+        r#"{{"gremlin": "g.inject(1, 2, 3, 4, 5, 6, 7, 8).constant(x)", "parameters": {{"x": "{}"}}}}"#,
+        "a".repeat(bytes)
+    );
+    let mut stream = TcpStream::connect(served.server.address()).unwrap();
+    let head = "POST /api/databases/g/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                Accept: application/x-ndjson\r\nConnection: close\r\n";
+    write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut begin = [0; 12];
+    stream.read_exact(&mut begin).unwrap();
+    assert_eq!(&begin, b"HTTP/1.1 200");
+    stream
+}
+
+/// Whether a response comes to its end.
+fn is_whole(mut stream: TcpStream) -> bool {
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).is_ok() && rest.ends_with(b"0\r\n\r\n")
+}
+
+#[test]
+fn streams_that_share_little_memory_come_to_their_end() {
+    let served = Served::new(Limits { responses_bytes_max: 3 << 20, ..limits() });
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..3).map(|_| scope.spawn(|| is_whole(lines(&served, 3 << 20)))).collect();
+        assert!(all.into_iter().all(|one| one.join().unwrap()));
+    });
+}
+
+#[test]
+fn a_client_that_takes_large_results_slowly_leaves_room_for_others() {
+    let served = Served::new(Limits { responses_bytes_max: 16 << 20, ..limits() });
+    let slow = lines(&served, 3 << 20);
+    for _ in 0..20 {
+        assert!(is_whole(lines(&served, 200 << 10)));
+    }
+    drop(slow);
+}

@@ -215,10 +215,11 @@ impl Database {
         })
     }
 
-    /// Fails as [`analyze`](Self::analyze) would for a name or an option, but runs nothing.
+    /// Fails as [`analyze`](Self::analyze) would for a name, or for an option that is missing or of the wrong kind, but runs nothing.
+    /// Whether the value of an option makes sense, the algorithm finds out.
     ///
     /// # Errors
-    /// If a name is unknown, or an option is missing or wrong.
+    /// If a name is unknown, or an option is missing or of the wrong kind.
     pub fn check_analysis(&self, name: &str, arguments: &Parameters, options: &AnalyzeOptions) -> Result<()> {
         self.guarded(&|| format!("checking an analysis: {name}"), || {
             let view = self.backend().view(Some(options.limits()))?;

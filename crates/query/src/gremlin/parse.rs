@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! query      = traversal ';'*
-//! script     = traversal (';'* traversal)* ';'*
+//! script     = traversal ((';'+ | line-break) traversal)* ';'*     each but the first with a root
 //! traversal  = ('g' '.' | '__' '.')? call ('.' call)*           without a root only where nested, or as a whole query
 //! call       = name '(' (argument (',' argument)*)? ')'
 //! argument   = literal | list | set | map | traversal | predicate | constant | strategy | variable
@@ -25,7 +25,7 @@ use winnow::stream::{LocatingSlice, Location, Stateful};
 
 use super::error::SyntaxError;
 use super::habits;
-use super::lex::{Fault, Input, Parsed, Usage, eat, is_word_start, mark, next, number, space, string, word};
+use super::lex::{Fault, Input, Parsed, Usage, eat, is_word_part, is_word_start, mark, next, number, space, string, word};
 use super::literal;
 use super::names;
 use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
@@ -43,6 +43,8 @@ pub const JOINTS_MAX: usize = 250;
 pub const STEPS_MAX: usize = 2000;
 /// The most values, traversals and other arguments of a query. Each takes about a hundred bytes until the query has run.
 pub const ARGUMENTS_MAX: usize = 1 << 20;
+/// The most statements of a script.
+pub const STATEMENTS_MAX: usize = 10_000;
 /// The most items of all ranges of a query.
 pub const RANGE_ITEMS_MAX: usize = 100_000;
 
@@ -54,7 +56,7 @@ pub fn parse(text: &str) -> Result<TraversalSyntax, SyntaxError> {
 /// The statements of a script: traversals that run one after the other. All but the last end with a step that runs them, because
 /// other servers would not run them without one.
 pub fn statements(text: &str) -> Result<Vec<&str>, SyntaxError> {
-    let read = read(text, script)?;
+    let read = read(text, |input| script(input, text))?;
     Ok(read.iter().map(|traversal| &text[traversal.span.start..traversal.span.end]).collect())
 }
 
@@ -84,25 +86,59 @@ fn query(input: &mut Input<'_>) -> Parsed<TraversalSyntax> {
 /// Steps at the end of a traversal that run it.
 const RUNNING: [&str; 7] = ["iterate", "next", "tryNext", "hasNext", "toList", "toSet", "toBulkSet"];
 
-fn script(input: &mut Input<'_>) -> Parsed<Vec<TraversalSyntax>> {
+fn script(input: &mut Input<'_>, text: &str) -> Parsed<Vec<TraversalSyntax>> {
     let mut statements = vec![statement(input)?];
-    while next(input).is_some_and(is_word_start) {
-        let (first, last) = statements.last().map_or((None, None), |before| (before.calls.first(), before.calls.last()));
-        if let Some(call) = last
-            && !RUNNING.contains(&call.name.as_str())
-            && first.is_none_or(|call| call.name != "tx")
-        {
-            let fault =
-                Fault::new(call.name_span, "nothing runs this statement: only the last one of a script gives results");
-            return fault.help("end it with .iterate()").cut();
+    while next(input).is_some() {
+        let Some(before) = statements.last().filter(|before| goes_on(input, text, before)) else {
+            return Fault::expected(input, &["`.` and a step", "the end of the query"]).cut();
+        };
+        is_run(before)?;
+        if statements.len() == STATEMENTS_MAX {
+            let fault = Fault::new(here(input), format!("more than {STATEMENTS_MAX} statements in one script"));
+            return fault.help("send several; load and ingest take many rows at once").cut();
         }
         // What bounds the stack bounds each of them.
         (input.state.steps, input.state.joints) = (0, 0);
         statements.push(statement(input)?);
     }
-    match next(input) {
-        None => Ok(statements),
-        Some(_) => Fault::expected(input, &["`.` and a step", "the end of the query"]).cut(),
+    if let [_, .., last] = &statements[..] {
+        is_no_control(last)?;
+    }
+    Ok(statements)
+}
+
+/// Whether another statement begins here: behind a semicolon or on another line, and with a root. Else it may be a step without its dot.
+fn goes_on(input: &Input<'_>, text: &str, before: &TraversalSyntax) -> bool {
+    let start = input.current_token_start();
+    let is_apart = text[before.span.end..start].contains([';', '\n']);
+    let word = text[start..].split(|c| !is_word_part(c)).next();
+    is_apart && matches!(word, Some("g" | "__"))
+}
+
+/// Fails if a statement that others follow ends with no step that runs it.
+fn is_run(statement: &TraversalSyntax) -> Parsed<()> {
+    is_no_control(statement)?;
+    match statement.calls.last() {
+        Some(call) if !RUNNING.contains(&call.name.as_str()) => {
+            let fault =
+                Fault::new(call.name_span, "nothing runs this statement: only the last one of a script gives results");
+            fault.help("end it with .iterate()").cut()
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Fails if a statement is about a transaction.
+fn is_no_control(statement: &TraversalSyntax) -> Parsed<()> {
+    match statement.calls.first() {
+        Some(call) if call.name == "tx" => {
+            let fault = Fault::new(
+                call.name_span,
+                "a script cannot begin or end a transaction: it is one, or a part of its session's",
+            );
+            fault.help("send this statement by itself").cut()
+        }
+        _ => Ok(()),
     }
 }
 

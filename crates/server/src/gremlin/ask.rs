@@ -113,8 +113,11 @@ fn read(database: &Database, text: &str) -> Result<Sent, Refused> {
     };
     match statements(text) {
         Ok(several) if several.len() > 1 => {
-            let queries = several.into_iter().map(|statement| database.prepare(statement)).collect::<Result<_, _>>();
-            let queries = queries.map_err(|error| Refused::of(&error))?;
+            let prepared = several
+                .into_iter()
+                .enumerate()
+                .map(|(at, statement)| database.prepare(statement).map_err(|error| Refused::of(&error).in_statement(at)));
+            let queries = prepared.collect::<Result<_, _>>()?;
             Ok(Sent::Script(Script { text: text.into(), queries }))
         }
         Ok(_) => Err(Refused::of(&error)),

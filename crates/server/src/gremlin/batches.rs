@@ -124,6 +124,16 @@ pub enum Stopped {
     Long,
 }
 
+impl Stopped {
+    /// The same, of a statement of a script. The first one is 0.
+    pub fn in_statement(self, at: usize) -> Self {
+        match self {
+            Self::Refused(refused) => Self::Refused(refused.in_statement(at)),
+            other => other,
+        }
+    }
+}
+
 impl From<Refused> for Stopped {
     fn from(refused: Refused) -> Self {
         Self::Refused(refused)

@@ -36,6 +36,11 @@ impl Refused {
         Self { status, attributes: exception_of(status, message.clone()), message: message.into() }
     }
 
+    /// The same, of a statement of a script. The first one is 0.
+    pub fn in_statement(self, at: usize) -> Self {
+        Self { message: format!("statement {} of the script: {}", at + 1, self.message).into(), ..self }
+    }
+
     pub fn reply(self, id: Option<Uuid>) -> Reply<'static> {
         Reply { attributes: self.attributes, ..Reply::new(id, self.status).message(self.message) }
     }

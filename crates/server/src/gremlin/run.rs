@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use mangrove::{CancelToken, Database, Parameters, QueryOptions, Results, Transaction};
+use mangrove::{CancelToken, Database, Parameters, QueryError, QueryOptions, Results, Rows, StoreError, Transaction};
 use mangrove_query::Query;
 
 use super::asker::{Answer, Asker};
@@ -70,7 +70,8 @@ impl Run {
     /// must run anew.
     pub fn attempt(&self, asker: &Asker) -> Option<Answer> {
         let Sent::Query(query) = &self.sent else { return None };
-        if query.writes() || !query.is_brief() {
+        // A trace would show both runs.
+        if query.writes() || !query.is_brief() || asker.seen.is_traced() {
             return None;
         }
         let options = QueryOptions { timeout: Some(BRIEF), ..self.options(asker, CancelToken::default()) };
@@ -141,7 +142,7 @@ impl Run {
         batches: &mut Batches<'_>,
     ) -> Result<(), Stopped> {
         match held.is_some() || query.writes() {
-            true => self.in_transaction(held, query, options)?.send(batches),
+            true => self.changed(held, query, options)?.send(batches),
             false => self.on_database(query, options, batches),
         }
     }
@@ -158,26 +159,45 @@ impl Run {
         let Some((last, before)) = queries.split_last() else { return Ok(()) };
         let (is_own, mut own) = (held.is_none(), None);
         let held = held.unwrap_or(&mut own);
-        for query in before {
-            if held.is_some() || query.writes() {
-                self.in_transaction(held, query, &options())?;
-            } else {
-                let mut results = self.database.query(query.clone(), &self.parameters, &options())?;
-                while results.next_batch()?.is_some() {}
-            }
+        for (at, query) in before.iter().enumerate() {
+            self.passed(held, query, &options()).map_err(|stopped| stopped.in_statement(at))?;
         }
+        let of_last = |stopped: Stopped| stopped.in_statement(before.len());
         if held.is_none() && !last.writes() {
-            return self.on_database(last, &options(), batches);
+            return self.on_database(last, &options(), batches).map_err(of_last);
         }
-        let done = self.in_transaction(held, last, &options())?;
+        let done = self.changed(held, last, &options()).map_err(of_last)?;
         if is_own {
             finish(held.take(), &Sent::Commit)?;
         }
         done.send(batches)
     }
 
-    /// Runs a query in a transaction, which begins if there is none.
-    fn in_transaction(&self, held: &mut Option<Held>, query: &Query, options: &QueryOptions) -> Result<Done, Stopped> {
+    /// Runs a query whose results nobody wants.
+    fn passed(&self, held: &mut Option<Held>, query: &Query, options: &QueryOptions) -> Result<(), Stopped> {
+        if held.is_some() || query.writes() {
+            return self.in_transaction(held, query, options, |_, _| Ok(()));
+        }
+        let mut results = self.database.query(query.clone(), &self.parameters, options)?;
+        while results.next_batch()?.is_some() {}
+        Ok(())
+    }
+
+    /// Runs a query in a transaction, and reads its results whole.
+    fn changed(&self, held: &mut Option<Held>, query: &Query, options: &QueryOptions) -> Result<Done, Stopped> {
+        self.in_transaction(held, query, options, |transaction, rows| {
+            Ok(Done { results: transaction.results(&rows, options)?, warnings: rows.warnings })
+        })
+    }
+
+    /// Runs a query in a transaction, which begins if there is none, and does something with its results.
+    fn in_transaction<T>(
+        &self,
+        held: &mut Option<Held>,
+        query: &Query,
+        options: &QueryOptions,
+        take: impl FnOnce(&Transaction, Rows) -> Result<T, QueryError>,
+    ) -> Result<T, Stopped> {
         let is_first = held.is_none();
         let held = match held {
             Some(held) => held,
@@ -188,17 +208,16 @@ impl Run {
             return Err(Refused::new(Status::InvalidArguments, message).into());
         }
         let transaction = held.transaction.as_mut().map_err(|why| Refused::new(Status::ServerError, why.clone()))?;
-        let rows = match transaction.query(query.clone(), &self.parameters, options) {
-            Ok(rows) => rows,
+        match transaction.query(query.clone(), &self.parameters, options) {
+            Ok(rows) => Ok(take(transaction, rows)?),
             Err(error) => {
                 // A transaction without a change would only keep other writers waiting.
                 if is_first {
                     held.transaction = Err(FAILED.into());
                 }
-                return Err(error.into());
+                Err(error.into())
             }
-        };
-        Ok(Done { results: transaction.results(&rows, options)?, warnings: rows.warnings })
+        }
     }
 }
 
@@ -241,7 +260,10 @@ impl Held {
     fn begin(source: &str, database: &Database, options: &QueryOptions) -> Result<Self, Refused> {
         let waiting = database.clone().interruptible(options.cancel.clone());
         let begun = waiting.transaction_for(mangrove::Writer::this_thread(), options.timeout);
-        let transaction = begun.map_err(|error| Refused::new(Status::Temporary, error.to_string()))?;
+        let transaction = begun.map_err(|error| match error {
+            StoreError::Graph(error) => Refused::of(&QueryError::from(error)),
+            other => Refused::new(Status::Temporary, other.to_string()),
+        })?;
         Ok(Self { source: source.to_owned(), transaction: Ok(transaction), since: Instant::now() })
     }
 }

@@ -42,6 +42,11 @@ impl Observer {
         Ok(Self { metrics, requests, slow, traces })
     }
 
+    /// Whether requests may be traced.
+    pub fn traces(&self) -> bool {
+        self.traces.is_some()
+    }
+
     /// A database that tells of queries that take at least so long.
     pub fn watch(self: &Arc<Self>, name: String, database: Database, after: Duration) -> Database {
         let observer = self.clone();
@@ -103,6 +108,10 @@ impl Seen {
         if let Some(trace) = &self.trace {
             trace.note(fact.in_trace(), shortened(text));
         }
+    }
+
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_some()
     }
 
     /// What its queries are to tell, if it is traced.

@@ -144,6 +144,7 @@ async fn answer(web: &Web, caller: Caller, request: Request, transaction: Option
     let within = session.as_ref().map(|(session, _)| &**session);
     let waits = session.as_ref().map(|(_, name)| Waits { transactions: &web.transactions, name });
     let answer = conversation.collect(request, caller, within).await;
+    // The client stayed.
     std::mem::forget(waits);
     match answer {
         Some(answer) => {

@@ -14,7 +14,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mangrove::analytics::Stage;
 use mangrove::describe::Described;
-use mangrove::{AnalyzeOptions, CancelToken, Database, Parameters, StoreError, json};
+use mangrove::{AnalyzeError, AnalyzeOptions, CancelToken, Database, Parameters, StoreError, json};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -101,7 +101,10 @@ impl Todo {
                 let (timeout, rest) = (Some(ALGORITHM), AnalyzeOptions::default());
                 let options = AnalyzeOptions { vertices, edges, weight, directed, write, memory_bytes, timeout, ..rest };
                 let checked = database.check_analysis(&algorithm, &parameters, &options);
-                checked.map_err(|error| Problem::wrong(error.to_string()))?;
+                checked.map_err(|error| match &error {
+                    AnalyzeError::Graph(_) | AnalyzeError::Bug(_) => Problem::bug(error.to_string()),
+                    AnalyzeError::Invalid(_) | AnalyzeError::Analytics(_) => Problem::wrong(error.to_string()),
+                })?;
                 Work::Analyze { algorithm, parameters, options: Box::new(options) }
             }
         })
@@ -322,9 +325,15 @@ pub async fn begin(
     let database = database(&web, &name)?.clone();
     let (kind, cancel) = (todo.name(), todo.cancel());
     let place = web.jobs.place(matches!(todo, Todo::Analyze { .. }))?;
-    let (its_web, its_database) = (web.clone(), database.clone());
-    let ready = work::run(&web.gremlin, Room::Reading, None, move |_| todo.ready(&its_web, &its_database));
-    let work = ready.await?;
+    let work = match matches!(todo, Todo::Analyze { .. }) {
+        // It reads the schema.
+        true => {
+            let (its_web, its_database) = (web.clone(), database.clone());
+            let ready = move |_| todo.ready(&its_web, &its_database);
+            work::run(&web.gremlin, Room::Reading, None, ready).await?
+        }
+        false => todo.ready(&web, &database)?,
+    };
     let (job, _) = spawn(&web, place, kind, &name, cancel, move |job| run(job, &database, &work))?;
     Ok(accepted(&job))
 }

@@ -112,8 +112,9 @@ pub struct Streamed<T> {
 impl<T> Streamed<T> {
     /// The next part; nothing after the last one.
     pub fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Problem>>> {
-        let next = ready!(self.received.poll_recv(cx));
+        // It was taken. Whoever makes the next one may wait for this memory.
         self.share = None;
+        let next = ready!(self.received.poll_recv(cx));
         Poll::Ready(match next {
             Some(Ok(Some((part, share)))) => {
                 self.share = share;

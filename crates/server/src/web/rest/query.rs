@@ -159,9 +159,10 @@ pub async fn profile(
     sent: Document<Asked>,
 ) -> Result<Response, Problem> {
     caller.note(&sent.read.gremlin);
-    let ready = sent.read.ready(&web, name).await?.allowed(caller.principal.role)?;
+    let ready = sent.read.ready(&web, name).await?.allowed(caller.principal.role)?.told(caller.on_profile());
     let profiled = work::run(&web.gremlin, ready.room, ready.timeout, move |limited| {
-        Ok(ready.database.profile(ready.query, &ready.parameters, &limited.options)?.to_json())
+        let options = ready.options(&limited);
+        Ok(ready.database.profile(ready.query, &ready.parameters, &options)?.to_json())
     });
     Ok(as_json(profiled.await?))
 }
@@ -196,8 +197,9 @@ fn whole(ready: &Ready, options: &QueryOptions, bytes_max: usize) -> Result<Stri
 
 /// A part of so many bytes is full.
 const PART_BYTES: usize = 1 << 20;
-/// The rows of a record batch.
+/// The rows of a record batch, and about the most bytes of one over Arrow Flight.
 const BATCH_ROWS: usize = 2048;
+const BATCH_BYTES: usize = 4 << 20;
 
 /// A document for each result.
 fn lines(ready: &Ready, limited: &Limited, out: &mut Parts<Bytes>) -> Result<(), Problem> {
@@ -235,7 +237,12 @@ pub async fn record_batches(
         batches.into_iter().try_for_each(|batch| {
             let batch = batch?;
             let bytes = batch.get_array_memory_size();
-            out.send(batch, bytes)
+            // Slices share their buffers, so each counts its part of them.
+            let (rows, pieces) = (batch.num_rows(), bytes.div_ceil(BATCH_BYTES).clamp(1, batch.num_rows().max(1)));
+            let of_piece = rows.div_ceil(pieces).max(1);
+            (0..rows.max(1))
+                .step_by(of_piece)
+                .try_for_each(|at| out.send(batch.slice(at, of_piece.min(rows - at)), bytes / pieces))
         })
     });
     let results = results.await?;
@@ -261,7 +268,11 @@ fn arrow(ready: &Ready, limited: &Limited, out: &mut Parts<Bytes>) -> Result<(),
     send(out, std::mem::take(writer.get_mut()).into())
 }
 
-fn send(out: &mut Parts<Bytes>, part: Bytes) -> Result<(), Problem> {
+/// Sends bytes in pieces. A client that takes them slowly then holds little memory.
+fn send(out: &mut Parts<Bytes>, mut part: Bytes) -> Result<(), Problem> {
+    while part.len() > PART_BYTES {
+        out.send(part.split_to(PART_BYTES), PART_BYTES)?;
+    }
     let bytes = part.len();
     out.send(part, bytes)
 }

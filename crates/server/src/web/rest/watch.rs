@@ -42,16 +42,28 @@ pub async fn watched(
     request.extensions_mut().insert(noted.clone());
     let meter = request.extensions().get::<Arc<Meter>>().cloned();
 
+    let watched = Watched { seen, noted };
     let mut response = next.run(request).await;
     if meter.is_some_and(|meter| meter.is_refused()) && !response.status().is_success() {
         response = Problem::new(StatusCode::TOO_MANY_REQUESTS, MANY).into_response();
     }
     let response = as_problem(response).await;
-    seen.note(Fact::User, noted.user.get().map(|name| &**name));
-    seen.note(Fact::Query, noted.query.get().map(String::as_str));
     let status = response.status().as_u16();
-    seen.answered(status, 0, 0);
-    response.map(|body| Body::new(Counted { body, status, seen }))
+    watched.seen.answered(status, 0, 0);
+    response.map(|body| Body::new(Counted { body, status, watched }))
+}
+
+/// A request with what handlers tell of it, whether or not it is answered.
+struct Watched {
+    seen: Seen,
+    noted: Arc<Noted>,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.seen.note(Fact::User, self.noted.user.get().map(|name| &**name));
+        self.seen.note(Fact::Query, self.noted.query.get().map(String::as_str));
+    }
 }
 
 /// Lets those through who say who they are, and who ask not too often.
@@ -106,7 +118,7 @@ async fn as_problem(response: Response) -> Response {
 struct Counted {
     body: Body,
     status: u16,
-    seen: Seen,
+    watched: Watched,
 }
 
 impl HttpBody for Counted {
@@ -116,7 +128,7 @@ impl HttpBody for Counted {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()).and_then(Frame::data_ref) {
-            self.seen.answered(self.status, 0, data.len());
+            self.watched.seen.answered(self.status, 0, data.len());
         }
         Poll::Ready(frame)
     }
