@@ -183,7 +183,9 @@ fn a_script_has_several_statements() {
     for (wrong, part) in [
         ("g.V(); g.V()", "nothing runs this statement"),
         ("g.V().next(); 5", "the end of the query"),
-        ("g.V().next(); x = g.V()", "a traversal starts with `g`"),
+        ("g.V().next(); x = g.V()", "expected `.` and a step or the end of the query"),
+        ("g.V().next() g.V()", "expected `.` and a step"),
+        ("g.V().next(); g.tx().commit()", "cannot begin or end a transaction"),
         ("", "the query is empty"),
     ] {
         let error = statements(wrong).unwrap_err().render(wrong);
