@@ -28,15 +28,15 @@ demo: install ## build, install, get the air-routes data, load it and query it
 
 test: test-rust test-python ## every test: Rust, Python, examples, and Gremlin conformance if Maven is there
 	$(call say,Gremlin conformance (needs Maven; skipped with a word where there is none))
-	cargo run --release -q -p mangrove-conformance -- --if-available --check-docs docs/gremlin.md
+	cargo run --release -q --bin conformance -- --if-available --check-docs docs/gremlin.md
 	$(call say,the same over a graph that is far away and fails at times)
-	cargo run --release -q -p mangrove-conformance -- --if-available --store oracle
+	cargo run --release -q --bin conformance -- --if-available --store oracle
 	$(call say,the same over toy graphs in files)
-	cargo run --release -q -p mangrove-conformance -- --if-available --store lake
+	cargo run --release -q --bin conformance -- --if-available --store lake
 	$(call say,the same through a server)
-	cargo run --release -q -p mangrove-conformance -- --if-available --store wire
+	cargo run --release -q --bin conformance -- --if-available --store wire
 	$(call say,the same as bytecode)
-	cargo run --release -q -p mangrove-conformance -- --if-available --store bytecode
+	cargo run --release -q --bin conformance -- --if-available --store bytecode
 	$(call say,all tests passed)
 
 test-rust:
@@ -101,7 +101,7 @@ fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo
 	@.ci/fuzz $(FUZZ_SECONDS)
 
 conformance: install ## TinkerPop's scenarios against the expected-failures list (needs Maven); GraphAr's own library on our files, and back
-	cargo run --release -p mangrove-conformance -- --check-docs docs/gremlin.md
+	cargo run --release --bin conformance -- --check-docs docs/gremlin.md
 	$(BIN)/python -m pip install -q pyarrow
 	$(BIN)/python conformance/graphar.py
 
