@@ -414,6 +414,10 @@ def test_an_algorithm_runs_and_colours_the_graph(page):
     assert len(colours) > 1
     legend.get_by_role("button", name="Show labels again").click()
     assert len(set(re.findall(r'<circle[^>]*fill="(#\w+)"', saved(page, "SVG").path().read_text()))) == 1
+    tab(page, "Analytics")
+    page.get_by_role("button", name="Show as size").click()
+    expect(legend.get_by_role("heading", name="pagerank as size")).to_be_visible()
+    assert len(set(re.findall(r'<circle[^>]* r="([^"]+)"', saved(page, "SVG").path().read_text()))) > 1
 
 
 def test_the_first_vertices_of_an_algorithm_come_into_view(page):

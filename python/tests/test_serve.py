@@ -7,6 +7,7 @@ import decimal
 import http.client
 import ipaddress
 import json
+import shlex
 import signal
 import socket
 import ssl
@@ -18,6 +19,7 @@ import urllib.parse
 import urllib.request
 import uuid
 from contextlib import contextmanager
+from pathlib import Path
 
 import mangrovedb as mg
 import pytest
@@ -37,8 +39,8 @@ from served import FORMS, MANGROVE, air, basic, certificate, client, guarded, ow
 
 
 @contextmanager
-def source(address, form="graphbinary", **options):
-    connection = DriverRemoteConnection(f"ws://{address}/gremlin", "g", message_serializer=FORMS[form](), **options)
+def source(address, form="graphbinary", scheme="ws", **options):
+    connection = DriverRemoteConnection(f"{scheme}://{address}/gremlin", "g", message_serializer=FORMS[form](), **options)
     try:
         yield traversal().with_remote(connection)
     finally:
@@ -377,34 +379,6 @@ def test_a_server_stops_when_it_is_asked(tmp_path):
             assert process.wait(15) == 0
 
 
-def test_a_killed_server_has_kept_what_it_acknowledged(tmp_path):
-    path = tmp_path / "air.mg"
-    airports(path).close()
-    for round_number in range(3):
-        with serving(path) as (process, address):
-            acknowledged = write_until_killed(process, address, round_number)
-        with mg.open(path, read_only=True) as db:
-            found = db.query(f"g.V().has('kept', 'round', {round_number}).count()").one()
-            # The last write may be kept though its answer was lost.
-            assert acknowledged <= found <= acknowledged + 1 and acknowledged >= 20
-            assert db.check() == []
-
-
-def write_until_killed(process, address, round_number):
-    """Kills the server while it writes, after 20 writes or a little later. Returns how many were acknowledged."""
-    acknowledged = 0
-    with bare_socket(address) as raw, contextlib.suppress(ConnectionError):
-        while True:
-            if acknowledged == 20:
-                threading.Timer(0.05, process.kill).start()
-            ask(raw, f"g.addV('kept').property('round', {round_number})")
-            if not raw.recv(65536):
-                break
-            acknowledged += 1
-    process.wait()
-    return acknowledged
-
-
 def as_user(name):
     return {"username": name, "password": f"secret of {name}"}
 
@@ -576,3 +550,20 @@ def test_a_script_cannot_write_to_a_server_that_only_reads(tmp_path):
         for script in ("g.addV()", "g.addV().iterate(); g.V()"):
             with pytest.raises(GremlinServerError, match="597.*read-only"):
                 c.submit(script).all().result()
+
+
+def test_the_page_leads_to_a_server_with_tls_and_users(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "server.md").read_text()
+    line = next(line for line in page.splitlines() if line.startswith("openssl req "))
+    subprocess.run(shlex.split(line.replace("graph.example", "localhost")), cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    airports(tmp_path / "air.mg").close()
+    assert users(tmp_path / "users.json", "add", "ada", "--role", "admin", password="secret of ada").returncode == 0
+    files = ["--users", tmp_path / "users.json", "--tls-cert", tmp_path / "cert.pem", "--tls-key", tmp_path / "key.pem"]
+    with serving(tmp_path / "air.mg", *files) as (_, address):
+        trust = ssl.create_default_context(cafile=tmp_path / "cert.pem")
+        port = address.rsplit(":", 1)[1]
+        with source(f"localhost:{port}", scheme="wss", ssl_options=trust, **as_user("ada")) as g:
+            assert g.V().count().next() == 5
+        url = f"https://localhost:{port}/api/databases"
+        curl = ["curl", "-sf", "--noproxy", "*", "--cacert", tmp_path / "cert.pem", "-u", "ada:secret of ada", url]
+        assert '"admin"' in subprocess.run(curl, check=True, capture_output=True, text=True, timeout=60).stdout
