@@ -34,6 +34,14 @@ def rust(server, text, has_value, seconds):
     return measure(CLIENTS)
 
 
+def rated(server, text, clients, rate, seconds):
+    """What `mangrove bench requests` measures if so many requests a second are sent whether or not the server keeps up; None for as many
+    as it answers."""
+    command = [MANGROVE, "bench", "requests", server.address, text, "--clients", clients, "--time", f"{seconds}s", "--format", "json"]
+    command += ["--rate", rate] if rate else []
+    return json.loads(subprocess.run([*map(str, command)], capture_output=True, text=True, check=True).stdout)[0]
+
+
 def warm(rate):
     """Lets a Java machine compile what runs: for ten seconds, and until two rounds in a row are not 10 % faster than all before."""
     best, slow, end = 0, 0, time.perf_counter() + 10

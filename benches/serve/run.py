@@ -67,10 +67,11 @@ def people(folder, peers, options):
             show(query[0], {server.name: lean(server, query, values, options.seconds, folder) for server in servers})
         rates = {server.name: {} for server in servers}
         for server in servers:
-            for count in (1, 8):
+            for count in CLIENTS:
                 rate = clients.python(server, text_of(QUERIES[1], server), values, count, options.seconds)
                 rates[server.name][count] = {"per_second": rate}
         show("1 hop, with gremlinpython and neo4j's Python driver", rates)
+        overload(servers[0], options.seconds)
 
 
 def make(folder, vertices):
@@ -122,6 +123,17 @@ def lean(server, query, values, seconds, folder):
     if server.language == "gremlin":
         return clients.rust(server, text, query[3], seconds)
     return clients.java(server, [(text, x) for x in (values if query[3] else [None])], seconds, folder)
+
+
+def overload(server, seconds):
+    """Sends as many requests as the server answers, and then four times as many. Those that it takes should not wait much longer."""
+    text = "g.V().limit(10000).values('name').dedup().count()"
+    capacity = int(clients.rated(server, text, 64, None, seconds)["per_second"])
+    print(f"\nas many requests as {server.name} answers ({capacity} a second), and four times as many, from 800 clients")
+    seen = [clients.rated(server, text, 800, capacity * times, seconds) for times in (1, 4)]
+    for times, now in zip((1, 4), seen):
+        print(f"{times}×: {now['requests']:,} answered, {now['refused']:,} refused; p50 {now['p50_us']:,.0f} µs, p99 {now['p99_us']:,.0f} µs")
+    print(f"p99 at four times the capacity is {seen[1]['p99_us'] / seen[0]['p99_us']:.1f} times that at the capacity")
 
 
 def mix(folder, peers, options):
