@@ -43,7 +43,7 @@ impl Observer {
     }
 
     /// Whether requests may be traced.
-    pub fn traces(&self) -> bool {
+    pub fn is_tracing(&self) -> bool {
         self.traces.is_some()
     }
 

@@ -46,7 +46,7 @@ impl Calls {
     /// Whoever calls, and what is recorded of the call.
     fn caller<T>(&self, request: &Request<T>, call: &str) -> Result<(Principal, Seen), Status> {
         let observer = &self.web.gremlin.observer;
-        let head = observer.traces().then(|| request.metadata().clone().into_headers());
+        let head = observer.is_tracing().then(|| request.metadata().clone().into_headers());
         let mut seen = Seen::new(observer, Over::Flight, self.from, head.as_ref());
         seen.note(Fact::Call, Some(call));
         let principal = request.extensions().get::<Principal>().cloned();
