@@ -91,7 +91,7 @@ bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's
 	$(BIN)/python benches/layout/run.py $(if $(GRAPHS),--edges $(GRAPHS))
 	$(if $(GRAPHS),$(BIN)/python benches/layout/evolve.py --edges $(GRAPHS))
 	$(if $(GRAPHS),$(BIN)/python benches/layout/cold.py --edges $(firstword $(wildcard $(GRAPHS)/*.csv.gz)))
-	$(BIN)/python -m pip install -q duckdb
+	$(BIN)/python -m pip install -q -r benches/paths/requirements.txt
 	$(BIN)/python benches/paths/run.py
 	$(BIN)/python -m pip install -q neo4j
 	$(BIN)/python benches/serve/run.py

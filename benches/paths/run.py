@@ -1,10 +1,10 @@
-"""Regular path queries drawn as gMark draws them, beside DuckDB.
+"""Regular path queries drawn as gMark draws them, beside DuckDB and Oxigraph.
 
+    python -m pip install -r benches/paths/requirements.txt
     python benches/paths/run.py [--vertices 100000 1000000] [--queries 50] [--timeout 60] [--markdown docs/paths.md]
 
-`mangrove bench paths` makes the graph, draws the queries and counts their rows. DuckDB gets the same edges, as a table for each label, and
-each query as SQL. The SQL goes as a person would write it: from what is given towards what is asked for, each variable once, a recursive
-common table expression for a path that is repeated without bound. Both count distinct rows, and the counts must be equal.
+`mangrove bench paths` makes the graph, draws the queries and counts their rows. The peers get the same edges, and each query in their language.
+All count distinct rows, and the counts must be equal.
 """
 
 import argparse
@@ -14,15 +14,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
-import duckdb
 import mangrovedb as mg
+from duckdb_peer import DuckDb
+from oxigraph_peer import Oxigraph
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MANGROVE = Path(sys.executable).with_name("mangrove")
+PEERS = (DuckDb, Oxigraph)
 
 
 def main():
@@ -36,10 +37,13 @@ def main():
     for vertices in options.vertices:
         with tempfile.TemporaryDirectory() as home:
             lines += measure(Path(home), vertices, options)
-    header = ["| vertices | queries | Mangrove, s | DuckDB, s | median ratio | Mangrove ahead | stopped: Mangrove, DuckDB |", "|---:|---|---:|---:|---:|---:|---:|"]
+    names = ["Mangrove", *(peer.name for peer in PEERS)]
+    peers = "".join(f" {name}, s (CPU s) | median ratio | Mangrove ahead |" for name in names[1:])
+    header = [f"| vertices | queries | Mangrove, s |{peers} stopped: {', '.join(names)} |", "|---:|---|---:|" + "---:|---:|---:|" * len(PEERS) + "---:|"]
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    told = (f"`python benches/paths/run.py` at commit `{commit}`, {time.strftime('%Y-%m-%d')}, {os.cpu_count()} threads, DuckDB {duckdb.__version__}. Wall time; "
-            f"a stopped query counts with its timeout of {options.timeout} s.")
+    versions = ", ".join(f"{peer.name} {peer.version}" for peer in PEERS)
+    told = (f"`python benches/paths/run.py` at commit `{commit}`, {time.strftime('%Y-%m-%d')}, {versions}. Mangrove and DuckDB use {os.cpu_count()} threads, "
+            f"Oxigraph one. Wall time, and in parentheses CPU time. A stopped query counts with its timeout of {options.timeout} s.")
     text = "\n".join([told, "", *header, *lines])
     print(text)
     if options.markdown:
@@ -51,78 +55,38 @@ def measure(home, vertices, options):
     command = [MANGROVE, "bench", "paths", home / "graph.mg", "--vertices", vertices, "--queries", options.queries]
     out = subprocess.run([*map(str, command), "--timeout", f"{options.timeout}s", "--format", "json", "--quiet"], capture_output=True, text=True, check=True)
     queries = json.loads(out.stdout)
-    peer = load(home)
-    for query in queries:
-        rows, seconds = timed(peer, sql(query), options.timeout)
-        query["peer_rows"], query["peer_seconds"] = rows, seconds
-        if None not in (rows, query["rows"]) and rows != query["rows"]:
-            raise SystemExit(f"{query['query']}: {query['rows']} rows, and DuckDB counts {rows}")
-        print(f"{query['shape']:10} {query['seconds']:8.3f} {seconds:8.3f} {query['rows']!s:>10} {query['query'][:100]}", file=sys.stderr, flush=True)
-    lines = []
-    for shape in ("linear", "branched", "recursive"):
-        some = [query for query in queries if query["shape"] == shape]
-        ratios = [query["peer_seconds"] / query["seconds"] for query in some]
-        stopped = [sum(query[key] is None for query in some) for key in ("rows", "peer_rows")]
-        lines.append(
-            f"| {vertices:,} | {len(some)} {shape} | {sum(q['seconds'] for q in some):.2f} | {sum(q['peer_seconds'] for q in some):.2f} "
-            f"| {statistics.median(ratios):.1f}× | {sum(ratio >= 1 for ratio in ratios)} of {len(some)} | {stopped[0]}, {stopped[1]} |"
-        )
-    return lines
+    mg.open(home / "graph.mg", read_only=True).export(home / "files", "parquet")
+    for peer in PEERS:
+        ask(peer(), home, queries, options.timeout)
+    shapes = ("linear", "branched", "recursive")
+    return [row(vertices, shape, [query for query in queries if query["shape"] == shape]) for shape in shapes]
 
 
-def load(home):
-    """The graph in DuckDB: a table of ids, and one of pairs of numbers for each label."""
-    files = home / "files"
-    mg.open(home / "graph.mg", read_only=True).export(files, "parquet")
-    peer = duckdb.connect(str(home / "peer.duckdb"))
-    peer.execute(f"CREATE TABLE v AS SELECT row_number() OVER () AS n, _id AS id FROM read_parquet('{files}/vertices_*.parquet', union_by_name=true)")
-    for file in sorted(files.glob("edges_*.parquet")):
-        label = file.stem.removeprefix("edges_")
-        pairs = f"SELECT DISTINCT a.n AS s, b.n AS t FROM '{file}' e JOIN v a ON a.id = e.src JOIN v b ON b.id = e.dst ORDER BY s, t"
-        peer.execute(f'CREATE TABLE "{label}" AS {pairs}')
-    peer.execute("ANALYZE")
-    return peer
-
-
-def sequence(edges):
-    """The pairs of a sequence of edges."""
-    tables = [f'(SELECT t AS s, s AS t FROM "{label}")' if back else f'"{label}"' for label, back in edges]
-    joins = "".join(f" JOIN {table} e{at + 1} ON e{at}.t = e{at + 1}.s" for at, table in enumerate(tables[1:]))
-    return f"SELECT DISTINCT e0.s, e{len(tables) - 1}.t FROM {tables[0]} e0{joins}"
-
-
-def sql(query):
-    """The query as SQL that counts its rows."""
-    parts = [(f"p{at}", " UNION ".join(sequence(choice) for choice in path["choices"])) for at, path in enumerate(query["paths"])]
-    start = f"(SELECT n AS x, n AS y FROM v WHERE id = '{query['start']}')" if query["start"] else "(SELECT n AS x, n AS y FROM v)"
-    if query["shape"] == "branched":
-        last = len(parts) - 1
-        exist = "".join(f" AND EXISTS (SELECT 1 FROM {name} WHERE {name}.s = a.x)" for name, _ in parts[:-1])
-        tables = ", ".join(f"{name} AS ({text})" for name, text in parts)
-        return f"WITH {tables} SELECT count(*) FROM (SELECT DISTINCT a.x, p{last}.t FROM {start} a JOIN p{last} ON p{last}.s = a.x WHERE true{exist})"
-    tables, before = [f"r AS (SELECT * FROM {start})"], "r"
-    for at, (name, text) in enumerate(parts):
-        tables.append(f"{name} AS ({text})")
-        if query["paths"][at]["repeated"]:
-            tables.append(f"r{at} AS (SELECT x, y FROM {before} UNION SELECT r{at}.x, {name}.t FROM r{at} JOIN {name} ON r{at}.y = {name}.s)")
-        else:
-            tables.append(f"r{at} AS (SELECT DISTINCT {before}.x, {name}.t AS y FROM {before} JOIN {name} ON {before}.y = {name}.s)")
-        before = f"r{at}"
-    return f"WITH RECURSIVE {', '.join(tables)} SELECT count(*) FROM {before}"
-
-
-def timed(peer, text, timeout):
-    """The count and the seconds; no count if it ran too long or needed too much memory."""
-    watch = threading.Timer(timeout, peer.interrupt)
-    watch.start()
+def ask(peer, home, queries, timeout):
+    """Loads the graph into a peer, and notes with each query what it counts and how long that takes."""
     begin = time.perf_counter()
-    try:
-        rows = peer.execute(text).fetchone()[0]
-    except (duckdb.InterruptException, duckdb.OutOfMemoryException):
-        return None, float(timeout)
-    finally:
-        watch.cancel()
-    return rows, time.perf_counter() - begin
+    peer.load(home)
+    print(f"{peer.name} loaded the graph in {time.perf_counter() - begin:.1f} s", file=sys.stderr, flush=True)
+    for query in queries:
+        rows, seconds, cpu = query[peer.name] = peer.count(query, timeout)
+        if None not in (rows, query["rows"]) and rows != query["rows"]:
+            raise SystemExit(f"{query['query']}: {query['rows']} rows, and {peer.name} counts {rows}")
+        told = f"{query['shape']:10} {query['seconds']:8.3f} {seconds:8.3f} {cpu:8.3f} {query['rows']!s:>10} {query['query'][:100]}"
+        print(told, file=sys.stderr, flush=True)
+    peer.close()
+
+
+def row(vertices, shape, queries):
+    """A row of the table: the queries of a shape."""
+    cells = [f"{vertices:,}", f"{len(queries)} {shape}", f"{sum(query['seconds'] for query in queries):.2f}"]
+    stopped = [sum(query["rows"] is None for query in queries)]
+    for peer in PEERS:
+        rows, seconds, cpu = zip(*(query[peer.name] for query in queries))
+        ratios = [theirs / query["seconds"] for theirs, query in zip(seconds, queries)]
+        ahead = f"{sum(ratio >= 1 for ratio in ratios)} of {len(queries)}"
+        cells += [f"{sum(seconds):.2f} ({sum(cpu):.2f})", f"{statistics.median(ratios):.1f}×", ahead]
+        stopped.append(rows.count(None))
+    return f"| {' | '.join(cells)} | {', '.join(map(str, stopped))} |"
 
 
 def between(page, text):
