@@ -21,7 +21,7 @@ FLOORS = {
         "execute",
         "lib",
     ],
-    "crates/query/src/paths": ["lists syntax", "automaton", "reach", "rules"],
+    "crates/query/src/paths": ["lists syntax", "automaton chains", "reach", "group", "rules"],
     "crates/query/src/execute": ["data", "run", "reads", "modulators", "ops", "parallel", "compile"],
     "crates/query/src/execute/data": [
         "bytes known path words",

@@ -4,9 +4,11 @@
 //!   ?x knows+/likes ?y, ?y ^wrote ?z       a rule: a conjunction of atoms; several rules are a union
 //!        │
 //!        ├─ syntax     rules, atoms, expressions, with their places in the text
+//!        ├─ chains     paths that meet in a variable nobody asks for become one path
 //!        ├─ automaton  an expression as a small automaton without empty moves
 //!        ├─ lists      the neighbours of vertices along a symbol, read from the graph once
 //!        ├─ reach      pairs of vertices: the product of graph and automaton, searched from 64 sources at a time
+//!        ├─ group      the targets of many sources together
 //!        └─ rules      joins the atoms of a rule, each from the vertices that those before have left
 //! ```
 //!
@@ -23,6 +25,8 @@
 //! An answer is a set: each row comes once, however many paths there are. A path of length 0 joins each vertex with itself.
 
 mod automaton;
+mod chains;
+mod group;
 mod lists;
 mod reach;
 mod rules;

@@ -25,8 +25,6 @@ pub enum Sought {
     Pairs,
     /// The sources that have a target.
     Sources,
-    /// The targets of all sources together.
-    Targets,
     /// The number of pairs.
     Count,
 }
@@ -48,14 +46,46 @@ pub struct Vertices {
 impl Vertices {
     pub fn of(numbers: impl IntoIterator<Item = u32>) -> Self {
         let mut set = Self::default();
-        for number in numbers {
-            let word = number as usize / 64;
-            if set.words.len() <= word {
-                set.words.resize(word + 1, 0);
-            }
-            set.words[word] |= 1 << (number % 64);
-        }
+        numbers.into_iter().for_each(|number| {
+            set.add(number);
+        });
         set
+    }
+
+    /// Adds a vertex. Returns whether it is new.
+    #[inline]
+    pub fn add(&mut self, number: u32) -> bool {
+        let (word, bit) = (number as usize / 64, 1 << (number % 64));
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        let is_new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        is_new
+    }
+
+    pub fn add_all(&mut self, others: &Self) {
+        self.words.resize(self.words.len().max(others.words.len()), 0);
+        self.words.iter_mut().zip(&others.words).for_each(|(word, other)| *word |= other);
+    }
+
+    /// Leaves only those that are among others, too.
+    pub fn keep(&mut self, others: &Self) {
+        self.words.truncate(others.words.len());
+        self.words.iter_mut().zip(&others.words).for_each(|(word, other)| *word &= other);
+    }
+
+    /// Their numbers, in order.
+    pub fn numbers(&self) -> Vec<u32> {
+        let mut numbers = Vec::with_capacity(self.words.iter().map(|word| word.count_ones() as usize).sum());
+        for (at, word) in self.words.iter().enumerate() {
+            each_bit(*word, |bit| numbers.push((at * 64 + bit) as u32));
+        }
+        numbers
+    }
+
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.words[..])
     }
 
     pub fn has(&self, number: u32) -> bool {
@@ -102,20 +132,6 @@ impl PathSearch<'_> {
             scratch.end(self, sources, &mut found);
             limits.budget.fits(found.words.len() * 8)?;
         }
-        Ok(Some(found))
-    }
-
-    /// Searches from all sources at once, as if they were one. O(states · (V + E)).
-    pub fn run_group(&self, lists: &mut Lists<'_>, limits: &ReadContext, entries_max: u64) -> Result<Option<Found>> {
-        limits.budget.fits(Scratch::bytes(self.automaton, lists.len()))?;
-        let (mut scratch, mut found) = (Scratch::default(), Found::default());
-        for source in self.sources {
-            scratch.begin(self.automaton, &[*source], lists.len());
-        }
-        if !scratch.spread(self.automaton, lists, limits, entries_max)? {
-            return Ok(None);
-        }
-        scratch.end(self, &[], &mut found);
         Ok(Some(found))
     }
 
@@ -316,12 +332,11 @@ impl Scratch {
             match search.wanted {
                 Sought::Count => found.count += u64::from(bits.count_ones()),
                 Sought::Sources => {}
-                Sought::Targets => found.words.push(target.into()),
                 Sought::Pairs => each_bit(bits, |bit| found.words.push(u64::from(sources[bit]) << 32 | u64::from(target))),
             }
         }
         match search.wanted {
-            Sought::Pairs | Sought::Targets => {
+            Sought::Pairs => {
                 found.words[first..].sort_unstable();
                 found.count += (found.words.len() - first) as u64;
             }
@@ -414,9 +429,6 @@ impl Alone {
             Sought::Pairs => {
                 let of_source = self.targets.iter().filter(|target| counts(target));
                 found.words.extend(of_source.map(|target| u64::from(source) << 32 | u64::from(*target)));
-            }
-            Sought::Targets => {
-                found.words.extend(self.targets.iter().filter(|target| counts(target)).map(|target| u64::from(*target)))
             }
         }
         found.count += (found.words.len() - before) as u64;

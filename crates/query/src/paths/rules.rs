@@ -5,6 +5,8 @@ use mangrove_graph::{
 };
 
 use super::automaton::{Alphabet, Automaton};
+use super::chains;
+use super::group;
 use super::lists::{self, KeptLists, Lists};
 use super::reach::{Found, PathSearch, Sought, Vertices};
 use super::syntax::{Atom, End, PathRule};
@@ -86,7 +88,7 @@ fn prepare<'r>(
     for label in rule.variables.iter().filter_map(|variable| variable.label.as_ref()) {
         warnings.extend(unknown(view, ElementKind::Vertex, &label.0));
     }
-    for Atom { source, path, target } in &rule.atoms {
+    for Atom { source, path, target } in &chains::joined(rule, view)? {
         let source = prepared.end(source, view, parameters, warnings)?;
         let target = prepared.end(target, view, parameters, warnings)?;
         prepared.atoms.push(PreparedAtom {
@@ -403,10 +405,12 @@ impl Run<'_> {
 
     /// The targets of some sources together.
     fn group(&mut self, automaton: &Automaton, sources: &[u32], targets: Option<&Vertices>) -> Result<Option<Vec<u32>>> {
-        let search = PathSearch { automaton, sources, targets, is_loop: false, wanted: Sought::Targets };
         let entries_max = if self.lists.has_all() { u64::MAX } else { ENTRIES_MET_MAX };
-        let found = search.run_group(&mut self.lists, &self.options.limits, entries_max)?;
-        Ok(found.map(|found| found.words.into_iter().map(|target| target as u32).collect()))
+        let found = group::targets_of(automaton, sources, &mut self.lists, &self.options.limits, entries_max)?;
+        Ok(found.map(|mut found| {
+            targets.into_iter().for_each(|targets| found.keep(targets));
+            found.numbers()
+        }))
     }
 
     fn search(
