@@ -27,6 +27,8 @@ MAY_USE = {
     "mangrove-lake": {"mangrove-graph", "mangrove-ingest", "mangrove-segment"},
     # It finds communities as an analysis does.
     "mangrove-layout": {"mangrove-analytics", "mangrove-graph"},
+    # Shards are stores behind traits.
+    "mangrove-cluster": {"mangrove-graph"},
     "mangrove-directory": {"mangrove-graph", "mangrove-hot"},
     "mangrove-analytics": {"mangrove-graph"},
     # Some steps of Gremlin are algorithms on the whole graph.

@@ -45,6 +45,8 @@ FLOORS = {
         "ends group init list math merge set side_effect text tree",
         "between closing partial semi_join shortest",
     ],
+    "crates/cluster/src": ["names placement split", "schema shard", "view", "change", "lib"],
+    "crates/cluster/src/change": ["checks comers"],
     "crates/analytics/src": ["error", "run", "project", "engine", "algorithm", "algorithms", "registry", "lib"],
     "crates/analytics/src/project": ["adjacent order", "gather simple"],
     "crates/analytics/src/engine": ["placement transport value", "partition program", "steps"],

@@ -52,7 +52,7 @@ pub use view::{
     Adjacency, Distance, ElementIds, Elements, Filter, GraphView, Hop, LabelTest, Latest, Scan, ScanCursor, Scanned,
     SearchCursor, Wants, scan_and_read,
 };
-pub use write::{GraphWrite, NewEdge};
+pub use write::{GraphWrite, NewEdge, ShardWrite};
 
 pub use bigdecimal::BigDecimal;
 pub use num_bigint::BigInt;

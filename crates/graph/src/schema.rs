@@ -363,6 +363,16 @@ impl Schema {
         self.keys.get(usize::from(id.0)).cloned().unwrap_or_default()
     }
 
+    /// Whether a label knows a key, an index has it, or a property of a property may have it.
+    pub fn has_use_of(&self, key: KeyId) -> bool {
+        let knows = |label: &LabelSchema| {
+            let property = label.property(key).is_some_and(|property| !property.is_blank());
+            property || label.key == Some(key) || label.time == Some(key) || label.properties.iter().any(|p| p.has_meta)
+        };
+        self.indexes.iter().any(|index| index.of.key == key)
+            || ElementKind::ALL.iter().any(|kind| self.labels(*kind).iter().any(knows))
+    }
+
     /// The index of a property, if there is one.
     pub fn index(&self, of: PropertyId) -> Option<&IndexSchema> {
         self.indexes.iter().find(|index| index.of == of)

@@ -116,3 +116,18 @@ pub trait GraphWrite: GraphView {
     /// The writable graph as a readable one.
     fn as_view(&self) -> &dyn GraphView;
 }
+
+/// The store of a shard under change.
+pub trait ShardWrite: GraphWrite {
+    /// The local id that the next element of a label gets.
+    fn next_local(&self, kind: ElementKind, label: LabelId) -> Result<u64>;
+
+    /// Fails if a commit would: if a new element lacks a property that its label requires.
+    fn can_commit(&self) -> Result<()>;
+
+    /// Drops the name of a key that no label of the graph has. A shard by itself drops no key, because others may have it.
+    fn drop_key(&mut self, key: KeyId) -> Result<()>;
+
+    /// Notes how far the store has applied the log that it follows. The note lasts exactly if the changes do.
+    fn put_log_position(&mut self, position: &[u8]) -> Result<()>;
+}

@@ -41,6 +41,9 @@ fn main() -> Result<()> {
 
     time("a user by id", &asked.users, |user| graph.vertex(user).map(|vertex| usize::from(black_box(vertex).0 > 0)));
     time("obj_get", &asked.users, |user| graph.obj_get(user));
+    // Without a wait for memory: what is left is work.
+    let one = vec![asked.users[0].clone(); asked.users.len()];
+    time("obj_get, of one user again and again", &one, |user| graph.obj_get(user));
     time("one property (email)", &asked.users, |user| graph.property(user, graph.email));
     time("assoc_range, latest ten", &asked.lists, |list| graph.assoc_range(list));
     time("assoc_get", &asked.lists, |list| graph.assoc_get(list));

@@ -4,13 +4,15 @@
 //! without any shortcut. A transaction is a clone that is kept or thrown away. Where the contract leaves a choice, the oracle
 //! decides:
 //!
-//! 1. For each input row, a hop lists outgoing edges before incoming ones. Each list is ordered by (edge label id, time, edge id),
+//! 1. For each input row, a hop lists outgoing edges before incoming ones. Each list is ordered by (edge label id, time, age),
 //!    whatever the order of the requested labels. `Direction::Both` gives a loop once each way.
 //! 2. A missing vertex or edge has no properties, labels or edges when read, and refuses writes.
 //! 3. An inferred schema only widens: removing a value removes no type, cardinality or end.
 //! 4. Null fits every declared type. Other values must match a declared type exactly, and its cardinality too.
 //! 5. A failed call changes nothing.
-//! 6. If a label's edges have a time, an edge without one counts as the earliest. An edge gets its place among the edges of its
+//! 6. In shards, a vertex without an id goes to the first of the shards that had the fewest vertices of its label, and an edge goes to the
+//!    shard of its source.
+//! 7. If a label's edges have a time, an edge without one counts as the earliest. An edge gets its place among the edges of its
 //!    vertex when it is added. Setting the property of its time later does not move it.
 
 mod constraints;
@@ -18,6 +20,7 @@ mod read;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, Schema, VertexId};
@@ -34,8 +37,30 @@ pub struct Oracle {
     /// The key has the label only if ids are unique within labels.
     vertex_names: BTreeMap<(Option<LabelId>, ExternalId), VertexId>,
     edge_names: BTreeMap<ExternalId, EdgeId>,
-    /// The number of elements of a label that were ever added.
-    made: BTreeMap<(ElementKind, LabelId), u64>,
+    /// The number of elements of a label that were ever added, in each shard.
+    made: BTreeMap<(ElementKind, LabelId, u16), u64>,
+    /// The number of edges that were ever added.
+    edges_made: u64,
+    homes: Homes,
+}
+
+/// In which shard a vertex with an id lives.
+#[derive(Clone)]
+pub struct Homes {
+    pub shards: u16,
+    pub home: Arc<dyn Fn(LabelId, &ExternalId) -> u16 + Send + Sync>,
+}
+
+impl Default for Homes {
+    fn default() -> Self {
+        Self { shards: 1, home: Arc::new(|_, _| 0) }
+    }
+}
+
+impl fmt::Debug for Homes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} shards", self.shards)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -48,7 +73,10 @@ struct Vertex {
 }
 
 /// The position of an edge among those of a vertex.
-type EdgePlace = (LabelId, Option<i64>, EdgeId);
+type EdgePlace = (LabelId, Option<i64>, Age, EdgeId);
+
+/// How many edges were added before.
+type Age = u64;
 
 #[derive(Clone, Debug)]
 struct Edge {
@@ -56,10 +84,16 @@ struct Edge {
     target: VertexId,
     external: Option<ExternalId>,
     time: Option<i64>,
+    age: Age,
     cells: BTreeMap<KeyId, Cell>,
 }
 
 impl Oracle {
+    /// A graph in shards. Its ids say in which shard an element is.
+    pub fn in_shards(id_space: IdSpace, homes: Homes) -> Self {
+        Self { homes, ..Self::new(id_space) }
+    }
+
     pub fn new(id_space: IdSpace) -> Self {
         Self { schema: Arc::new(Schema { id_space, ..Schema::default() }), ..Self::default() }
     }

@@ -187,7 +187,7 @@ pub struct OpEntry {
 /// # Panics
 /// If the two differ.
 pub fn run(store: &mut dyn StoreUnderTest, id_space: IdSpace, ops: &[Op]) {
-    let mut committed = Oracle::new(id_space);
+    let mut committed = store.oracle(id_space);
     let mut left = ops.iter();
     while left.len() > 0 {
         match run_transaction(store, &mut committed, &mut left) {

@@ -47,6 +47,11 @@ pub trait StoreUnderTest {
 
     /// Internal faults, one line each.
     fn check(&self) -> Result<Vec<String>>;
+
+    /// An empty oracle that gives the same ids.
+    fn oracle(&self, id_space: IdSpace) -> Oracle {
+        Oracle::new(id_space)
+    }
 }
 
 /// What to move to where it takes less space.
@@ -150,7 +155,7 @@ impl Transaction for OracleTransaction<'_> {
 fn same_as_oracle(make: Make<'_>, id_space: IdSpace, work: impl Fn(&mut dyn GraphWrite)) -> Box<dyn StoreUnderTest> {
     let mut store = make(id_space);
     committed(&*store, |graph| work(graph));
-    let mut oracle = Oracle::new(id_space);
+    let mut oracle = store.oracle(id_space);
     work(&mut oracle);
     assert_same(&*store.snapshot().unwrap(), &oracle);
     store.reopen().unwrap();
@@ -209,6 +214,17 @@ fn find(view: &dyn GraphView, label: Option<LabelId>, id: impl Into<ExternalId>)
     let mut found = Vec::new();
     view.find_vertices(label, &[id.into()], &mut found).unwrap();
     found[0]
+}
+
+/// The ids of vertices that have numbers for ids, in order.
+fn numbers(view: &dyn GraphView, vertices: &[VertexId]) -> Vec<u64> {
+    let number = |vertex: &VertexId| match view.external_id(*vertex) {
+        Ok(ExternalId::Int(id)) => id as u64,
+        other => panic!("{vertex:?} has no number for its id: {other:?}"),
+    };
+    let mut numbers: Vec<u64> = vertices.iter().map(number).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 #[cfg(test)]

@@ -33,7 +33,9 @@ fn pair(rule: &PathRule, atoms: &[Atom], counts: &Counts<'_>) -> Option<(usize, 
         let of = |at: &usize| meets(&atoms[*at].source) || meets(&atoms[*at].target);
         let those: Vec<usize> = (0..atoms.len()).filter(of).collect();
         let [first, second] = those[..] else { return None };
-        if rule.variables[variable].label.is_some() || [first, second].iter().any(|at| atoms[*at].source == atoms[*at].target) {
+        if rule.variables[variable].label.is_some()
+            || [first, second].iter().any(|at| atoms[*at].source == atoms[*at].target)
+        {
             return None;
         }
         let before = if meets(&atoms[first].target) { atoms[first].clone() } else { reversed(&atoms[first]) };
@@ -51,7 +53,8 @@ fn whole(before: Atom, after: Atom, counts: &Counts<'_>) -> Option<Atom> {
     if is_long || before.source == after.target || start.min(end) > middle.saturating_mul(MIDDLE_WORTH) {
         return None;
     }
-    let whole = Atom { source: before.source, path: Expression::Sequence(vec![before.path, after.path]), target: after.target };
+    let whole =
+        Atom { source: before.source, path: Expression::Sequence(vec![before.path, after.path]), target: after.target };
     Some(if end < start { reversed(&whole) } else { whole })
 }
 

@@ -28,7 +28,9 @@ pub fn targets_of(
 ) -> Result<Option<Vertices>> {
     let mut reached: Vec<Reached> = (0..automaton.states()).map(|_| Reached::default()).collect();
     reached[automaton.start as usize].add(sources);
-    while let Some(state) = reached.iter().zip(&automaton.moves).position(|(of, moves)| !of.fresh.is_empty() && !moves.is_empty()) {
+    while let Some(state) =
+        reached.iter().zip(&automaton.moves).position(|(of, moves)| !of.fresh.is_empty() && !moves.is_empty())
+    {
         let fresh = reached[state].take();
         for (symbol, to) in &automaton.moves[state] {
             lists.read(*symbol, &fresh)?;

@@ -1,5 +1,7 @@
 //! The neighbours of vertices along each symbol. They are read from the graph once, many vertices at a time, and then kept as numbers.
 
+use std::ops::Range;
+
 use hashbrown::HashMap;
 use mangrove_graph::{
     Adjacency, Direction, ElementKind, GraphView, Hop, LabelId, Numbering, ReadContext, Result, Scan, VertexId, Wants,
@@ -25,7 +27,10 @@ struct Along {
     hop: Option<Hop>,
     /// The labels of vertices that have such edges; `None` if any may.
     labels: Option<Vec<LabelId>>,
-    /// For each vertex the place of its neighbours among the entries, and how many there are: [`UNREAD`] if they are not read yet.
+    /// The number of the first vertex that may have such edges.
+    first: u32,
+    /// For each vertex from there on the place of its neighbours among the entries, and how many there are: [`UNREAD`] if they are not read
+    /// yet.
     places: Vec<(u64, u32)>,
     entries: Vec<u32>,
 }
@@ -70,7 +75,7 @@ impl KeptLists {
 impl Along {
     fn new(view: &dyn GraphView, hop: Option<Hop>) -> Self {
         let labels = hop.as_ref().and_then(|hop| begins(view, hop));
-        Self { hop, labels, places: Vec::new(), entries: Vec::new() }
+        Self { hop, labels, first: 0, places: Vec::new(), entries: Vec::new() }
     }
 
     fn bytes(&self) -> usize {
@@ -82,7 +87,7 @@ impl Neighbours {
     /// The neighbours of a vertex, each once. They must have been read.
     pub fn of(&self, symbol: u32, vertex: u32) -> &[u32] {
         let along = &self.along[symbol as usize];
-        match along.places.get(vertex as usize) {
+        match along.places.get(vertex.wrapping_sub(along.first) as usize) {
             Some((_, UNREAD)) | None => &[],
             Some((start, count)) => &along.entries[*start as usize..][..*count as usize],
         }
@@ -116,7 +121,10 @@ impl<'v> Lists<'v> {
         let mut along = Vec::with_capacity(hops.len());
         for hop in hops {
             let known = hop.as_ref().and_then(|hop| before.along.remove(&kept(hop)));
-            along.push(known.unwrap_or_else(|| Along::new(view, hop)));
+            along.push(known.unwrap_or_else(|| {
+                let new = Along::new(view, hop);
+                Along { first: beginning(&numbering, &new).start, ..new }
+            }));
         }
         let numbers = Numbers::All(numbering);
         Ok(Self { view, limits, numbers, vertices, known: Neighbours { along }, others: before.along })
@@ -176,8 +184,10 @@ impl<'v> Lists<'v> {
 
     /// Reads the neighbours of these vertices, unless they are known.
     pub fn read(&mut self, symbol: u32, of: &[u32]) -> Result<()> {
-        let unknown =
-            |along: &Along, number: u32| along.places.get(number as usize).is_none_or(|(_, count)| *count == UNREAD);
+        let unknown = |along: &Along, number: u32| {
+            let at = number.wrapping_sub(along.first) as usize;
+            along.places.get(at).is_none_or(|(_, count)| *count == UNREAD)
+        };
         let along = &self.known.along[symbol as usize];
         if along.hop.is_none() {
             return Ok(());
@@ -193,15 +203,27 @@ impl<'v> Lists<'v> {
         missing.chunks(AT_ONCE).try_for_each(|some| self.read_missing(symbol, some))
     }
 
+    /// The numbers among which are those of all vertices that may have edges along a symbol.
+    pub fn beginning(&self, symbol: u32) -> Range<u32> {
+        match &self.numbers {
+            Numbers::Met(_) => 0..self.vertices.len() as u32,
+            Numbers::All(numbering) => beginning(numbering, &self.known.along[symbol as usize]),
+        }
+    }
+
     /// Reads the neighbours of all vertices.
     pub fn read_all(&mut self, symbol: u32) -> Result<()> {
-        let all: Vec<u32> = (0..self.vertices.len() as u32).collect();
+        let all: Vec<u32> = self.beginning(symbol).collect();
         self.read(symbol, &all)
     }
 
     fn read_missing(&mut self, symbol: u32, some: &[u32]) -> Result<()> {
         let Self { view, limits, numbers, vertices, known, .. } = self;
         limits.check()?;
+        let end = match numbers {
+            Numbers::Met(_) => vertices.len() as u32,
+            Numbers::All(numbering) => beginning(numbering, &known.along[symbol as usize]).end,
+        };
         let along = &mut known.along[symbol as usize];
         let Some(hop) = &along.hop else { return Ok(()) };
         let from: Vec<VertexId> = some.iter().map(|number| vertices[*number as usize]).collect();
@@ -215,10 +237,11 @@ impl<'v> Lists<'v> {
                 at += 1;
             }
             let count = distinct(&mut along.entries, start);
-            if along.places.len() <= *of as usize {
-                along.places.resize(vertices.len().max(*of as usize + 1), (0, UNREAD));
+            let place = (*of - along.first) as usize;
+            if along.places.len() <= place {
+                along.places.resize((end.max(*of + 1) - along.first) as usize, (0, UNREAD));
             }
-            along.places[*of as usize] = (start as u64, count as u32);
+            along.places[place] = (start as u64, count as u32);
         }
         limits.budget.fits(self.bytes())
     }
@@ -257,6 +280,19 @@ fn begins(view: &dyn GraphView, hop: &Hop) -> Option<Vec<LabelId>> {
         }
     }
     Some(begins)
+}
+
+/// The numbers from the first to the last label whose vertices may have such edges.
+fn beginning(numbering: &Numbering, along: &Along) -> Range<u32> {
+    let (mut range, mut first) = (u32::MAX..0, 0);
+    for of in numbering.labels() {
+        let end = first + of.count() as u32;
+        if along.hop.is_some() && along.labels.as_ref().is_none_or(|labels| labels.contains(&of.label())) {
+            range = range.start.min(first)..end;
+        }
+        first = end;
+    }
+    if range.start > range.end { 0..0 } else { range }
 }
 
 /// What a symbol follows.

@@ -451,7 +451,10 @@ impl Run<'_> {
             self.lists.read_all(*symbol)?;
         }
         let begins = |number: &u32| moves.iter().any(|(symbol, _)| !self.lists.known().of(*symbol, *number).is_empty());
-        Ok((0..self.lists.len() as u32).filter(passes).filter(begins).collect())
+        let ranges = || moves.iter().map(|(symbol, _)| self.lists.beginning(*symbol)).filter(|range| !range.is_empty());
+        let start = ranges().map(|range| range.start).min().unwrap_or(0);
+        let end = ranges().map(|range| range.end).max().unwrap_or(0);
+        Ok((start..end).filter(passes).filter(begins).collect())
     }
 
     /// Which of some vertices have a label.

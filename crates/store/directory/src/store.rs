@@ -85,6 +85,7 @@ impl Store {
             seal_bytes,
             verify_bytes,
             lock: Some(LOCK_SEEN_FROM_HOT),
+            ..HotOptions::default()
         };
         let hot = open_hot(path, options)?;
         Ok(Self { path: path.into(), hot, _lock: lock })

@@ -170,7 +170,7 @@ impl<'t> Check<'t> {
             if column == Column::dead(column.kind, column.label) {
                 return check.dead(column, block, &cells);
             }
-            if column == Column::external(column.kind, column.label) {
+            if check.has_names(column) {
                 *check.named.entry(column.kind).or_default() += cells.len() as u64;
             }
             check.is_listed(column, block, &cells)?;
@@ -213,13 +213,18 @@ impl<'t> Check<'t> {
                     let in_tables = self.reader.said_by_tables(column, block).unwrap_or(0); // damage was noted with the tables
                     let Some(cells) = found.and_then(|found| found.without(in_tables)) else { continue };
                     self.living_cells(column, block, &cells)?;
-                    if column == Column::external(kind, label) {
+                    if self.has_names(column) {
                         self.sealed_names(column, block, &cells)?;
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether it is a column of ids by which elements are found.
+    fn has_names(&self, column: Column) -> bool {
+        column == Column::external(column.kind, column.label) && self.reader.sides.names(column.kind, column.label)
     }
 
     fn sealed_names(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
@@ -436,7 +441,8 @@ impl<'t> Check<'t> {
         for number in 0..self.reader.schema.edge_labels.len() as u16 {
             let label = LabelId(number);
             let found = counts.remove(&label).unwrap_or(0);
-            let wanted = self.live.get(&(ElementKind::Edge, label)).copied().unwrap_or(0);
+            let is_listed = self.reader.sides.lists(outgoing, label);
+            let wanted = self.live.get(&(ElementKind::Edge, label)).copied().filter(|_| is_listed).unwrap_or(0);
             if found != wanted {
                 self.violation(name, format!("{found} entries are listed, but there are {wanted} edges of label {number}"));
             }

@@ -18,7 +18,8 @@
 //! shared reader, which implements every read. The transaction adds the writes.
 //!
 //! Invariants
-//! 1. An edge is in `out` of its source, in `in` of its target, and in the built-in column of ends, or in none of them.
+//! 1. An edge is in `out` of its source, in `in` of its target, and in the built-in column of ends, or in none of them. With
+//!    [`Sides::Apart`] it is in only one of the two lists.
 //! 2. A vertex is alive exactly if its external-id cell is present, an edge exactly if its ends are. A sealed element is alive
 //!    unless it is marked as removed. The tables store nothing else for elements that are not alive.
 //! 3. `ids` and the external-id column are each other's inverse.
@@ -48,7 +49,7 @@ mod write;
 
 pub use bulk::Bulk;
 pub use check::{CheckReport, Violation};
-pub use options::{Durability, HotOptions, SEAL_BYTES, VERIFY_BYTES};
+pub use options::{Durability, HotOptions, SEAL_BYTES, Sides, VERIFY_BYTES};
 pub use read::HotSnapshot;
 pub use segments::segment::{Part, PartStats};
 pub use shared::space::{OldSnapshot, Space};

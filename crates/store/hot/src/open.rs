@@ -52,7 +52,7 @@ fn open_tables(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<St
     let tables = match env::open_tables(&env, opening()?)? {
         Some(tables) => tables,
         None if options.read_only || options.must_exist => return Err(corrupt("its tables are missing")),
-        None => env::create_tables(&env, &catalog::first_meta(options.id_space))?,
+        None => env::create_tables(&env, &catalog::first_meta(options.id_space, options.sides))?,
     };
     catalog::check_format(&tables, opening()?.txn())?;
     if !options.read_only {
@@ -61,6 +61,7 @@ fn open_tables(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<St
     }
     let begun = opening()?;
     let catalog = Mutex::new(Declared::load(&tables, begun.txn())?);
+    let sides = catalog::sides(&tables, begun.txn())?;
     let id = catalog::database(&tables, begun.txn())?;
     let newest = catalog::segments(&tables, begun.txn())?.into_iter().map(|named| named.number).max();
     drop(begun);
@@ -81,6 +82,7 @@ fn open_tables(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<St
         file,
         files: [(data, file)].into_iter().chain(lock).collect(),
         id,
+        sides,
         process: Process::this(),
         catalog,
         segments: Mutex::default(),

@@ -1,6 +1,6 @@
 //! How a store is opened.
 
-use mangrove_graph::IdSpace;
+use mangrove_graph::{ElementKind, IdSpace, LabelId};
 
 /// LMDB's file, within the directory of a store.
 pub const DATA: &str = "data.mdb";
@@ -18,6 +18,34 @@ pub enum Durability {
     Relaxed,
 }
 
+/// Which sides of its edges a store lists.
+///
+/// A store that is a shard of a larger graph keeps the two sides of an edge apart, because the source and the target may be in different
+/// shards. There, each edge label of the graph is two labels: number 2k has the edges that leave vertices of the shard, and 2k + 1 those
+/// that come into them. The vertex at the other end need not be in the store, and is in no list of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sides {
+    /// Every edge is in the lists of its source and of its target.
+    #[default]
+    Together,
+    /// Edges of even labels are in the lists of their sources, those of odd labels in the lists of their targets.
+    Apart,
+}
+
+impl Sides {
+    /// Whether edges of a label are in the lists of outgoing, or else incoming, edges.
+    #[inline]
+    pub(crate) fn lists(self, outgoing: bool, label: LabelId) -> bool {
+        self == Sides::Together || label.0.is_multiple_of(2) == outgoing
+    }
+
+    /// Whether elements of a label are found by the ids that they were given. An edge that comes into a shard has its own id as such an id,
+    /// and is found by its target.
+    pub(crate) fn names(self, kind: ElementKind, label: LabelId) -> bool {
+        self == Sides::Together || kind == ElementKind::Vertex || label.0.is_multiple_of(2)
+    }
+}
+
 /// How a store is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct HotOptions {
@@ -28,6 +56,8 @@ pub struct HotOptions {
     pub must_exist: bool,
     /// The id space of a new store. An existing store keeps its own.
     pub id_space: IdSpace,
+    /// Which sides of its edges a new store lists. An existing store keeps its way.
+    pub sides: Sides,
     /// Once the tables take this many bytes, they are sealed in the background; never if it is 0.
     pub seal_bytes: u64,
     /// Opening a store verifies the file of its tables if that has at most this many bytes.
@@ -39,9 +69,9 @@ pub struct HotOptions {
 
 impl Default for HotOptions {
     fn default() -> Self {
-        let (durability, id_space) = (Durability::default(), IdSpace::default());
+        let (durability, id_space, sides) = (Durability::default(), IdSpace::default(), Sides::default());
         let (seal_bytes, verify_bytes) = (SEAL_BYTES, VERIFY_BYTES);
-        Self { read_only: false, durability, must_exist: false, id_space, seal_bytes, verify_bytes, lock: None }
+        Self { read_only: false, durability, must_exist: false, id_space, sides, seal_bytes, verify_bytes, lock: None }
     }
 }
 

@@ -2,16 +2,19 @@
 //! list in O(1), and reads any edge in place.
 //!
 //! ```text
-//!   presence 1 | places 1 | labels 2 | positions 4 | edges 4 | zeros 4
-//!   | for every label of neighbours: where its codes begin 8, label 2, zeros 6
+//!   presence 1 | places 1 | low half of groups 2 | positions 4 | edges 4 | high half of groups 2 | zeros 2
+//!   | for every group of neighbours, those of a label and shard: where its codes begin 8, label 2, shard 2, zeros 4
 //!   | [present: a set of positions] | starts | neighbours | edge places: a sequence of integers, or the first 8
 //! ```
 //! `presence` 0: every vertex has a list; 1: a set says which. `starts` says where each list begins, and has one integer more than
-//! there are lists. A neighbour's code is its place plus the first code of its label. `places` 1: edge places are consecutive, so
-//! the chunk keeps only the first. Labels with a time order the edges of a list by (time, place); other labels order them by place.
+//! there are lists. A neighbour's code is its local id plus the first code of its group. So lists with vertices of many shards are hardly
+//! wider than those with vertices of one. `places` 1: edge places are consecutive, so the chunk keeps only the first. Labels with a time
+//! order the edges of a list by (time, place); other labels order them by place.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use mangrove_graph::id::LOCAL_MAX;
 use mangrove_graph::{LabelId, Result, VertexId};
 
 use crate::bits::{self, Bits};
@@ -20,8 +23,9 @@ use crate::corrupt;
 use crate::ints::{self, Ints};
 
 const HEADER: usize = 16;
-const LABEL: usize = 16;
-const PLACE_BITS: u32 = 48;
+const GROUP: usize = 16;
+const LOCAL_BITS: u32 = LOCAL_MAX.trailing_ones();
+const SHARD_BITS: u32 = 12;
 
 /// An edge in a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +39,8 @@ pub struct Entry {
 pub struct Lists<'a> {
     positions: usize,
     present: Option<Bits<'a>>,
-    labels: &'a [[u8; LABEL]],
+    /// Of neighbours: one for each label and shard.
+    groups: &'a [[u8; GROUP]],
     starts: Ints<'a>,
     /// Every list has one edge.
     are_single: bool,
@@ -54,10 +59,11 @@ impl<'a> Lists<'a> {
     pub fn parse(data: &'a [u8]) -> Result<Self> {
         let early = || corrupt("an adjacency chunk ends early");
         let (header, rest) = data.split_first_chunk::<HEADER>().ok_or_else(early)?;
-        let [presence, consecutive, l0, l1, a, b, c, d, e, f, g, h, ..] = *header;
+        let [presence, consecutive, g0, g1, a, b, c, d, e, f, g, h, g2, g3, ..] = *header;
         let (positions, count) = (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes([e, f, g, h]) as usize);
-        let (labels, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes([l0, l1])) * LABEL).ok_or_else(early)?;
-        let labels = labels.as_chunks().0;
+        let groups = (u32::from_le_bytes([g0, g1, g2, g3]) as usize).checked_mul(GROUP).ok_or_else(early)?;
+        let (groups, rest) = rest.split_at_checked(groups).ok_or_else(early)?;
+        let groups = groups.as_chunks().0;
         let (present, rest) = match presence {
             0 => (None, rest),
             _ => Bits::split(rest).map(|(bits, rest)| (Some(bits), rest))?,
@@ -75,7 +81,7 @@ impl<'a> Lists<'a> {
             || starts.len() != lists + 1
             || neighbors.len() != count
             || each != count
-            || (count > 0 && labels.is_empty())
+            || (count > 0 && groups.is_empty())
         {
             return Err(corrupt("an adjacency chunk with wrong counts"));
         }
@@ -85,7 +91,7 @@ impl<'a> Lists<'a> {
             None => (None, lists),
         };
         let are_single = starts.counts_up() && count == lists;
-        Ok(Self { positions, present, labels, starts, are_single, neighbors, edges })
+        Ok(Self { positions, present, groups, starts, are_single, neighbors, edges })
     }
 
     /// The number of vertices it covers, perhaps without those behind the last list.
@@ -129,13 +135,13 @@ impl<'a> Lists<'a> {
     /// Calls `f` with the neighbours of a part of a list.
     #[inline]
     pub fn each_neighbor(&self, list: Range<usize>, mut f: impl FnMut(VertexId)) {
-        match self.labels {
+        match self.groups {
             [only] => {
                 let base = first_vertex(only);
                 self.neighbors.each(list, |code| f(VertexId(base.wrapping_add(code as u64))));
             }
             [low, high] => {
-                let (bases, (split, _)) = ([first_vertex(low), first_vertex(high)], label(high));
+                let (bases, (split, _)) = ([first_vertex(low), first_vertex(high)], group(high));
                 let base = |code: u64| bases[usize::from(code >= split)];
                 self.neighbors.each(list, |code| f(VertexId(base(code as u64).wrapping_add(code as u64))));
             }
@@ -147,7 +153,7 @@ impl<'a> Lists<'a> {
     /// Returns how many vertices that were.
     #[inline]
     pub fn each_only_neighbor(&self, positions: impl Iterator<Item = usize>, mut f: impl FnMut(VertexId)) -> usize {
-        match self.labels {
+        match self.groups {
             _ if !self.are_single || self.present.is_some() => 0,
             [only] => {
                 let base = first_vertex(only);
@@ -158,9 +164,9 @@ impl<'a> Lists<'a> {
     }
 
     fn vertex(&self, code: u64) -> VertexId {
-        let after = self.labels.partition_point(|entry| label(entry).0 <= code);
-        let (start, label) = self.labels.get(after.saturating_sub(1)).map_or((0, LabelId(0)), label);
-        VertexId(u64::from(label.0) << PLACE_BITS | code.wrapping_sub(start) & ((1 << PLACE_BITS) - 1))
+        let after = self.groups.partition_point(|entry| group(entry).0 <= code);
+        let (start, group) = self.groups.get(after.saturating_sub(1)).map_or((0, 0), group);
+        VertexId(group << LOCAL_BITS | code.wrapping_sub(start) & LOCAL_MAX)
     }
 
     /// The shard and local of an edge.
@@ -207,16 +213,18 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// The first code of a label, and the label.
-fn label(entry: &[u8; LABEL]) -> (u64, LabelId) {
-    let [a, b, c, d, e, f, g, h, l0, l1, ..] = *entry;
-    (u64::from_le_bytes([a, b, c, d, e, f, g, h]), LabelId(u16::from_le_bytes([l0, l1])))
+/// The first code of a group, and its number: the upper bits of its vertices.
+fn group(entry: &[u8; GROUP]) -> (u64, u64) {
+    let [a, b, c, d, e, f, g, h, l0, l1, s0, s1, ..] = *entry;
+    let (label, shard) = (u16::from_le_bytes([l0, l1]), u16::from_le_bytes([s0, s1]));
+    let shard = u64::from(shard) & ((1 << SHARD_BITS) - 1);
+    (u64::from_le_bytes([a, b, c, d, e, f, g, h]), u64::from(label) << SHARD_BITS | shard)
 }
 
-/// What to add to the codes of a label to get vertices.
-fn first_vertex(entry: &[u8; LABEL]) -> u64 {
-    let (start, label) = label(entry);
-    (u64::from(label.0) << PLACE_BITS).wrapping_sub(start)
+/// What to add to the codes of a group to get vertices.
+fn first_vertex(entry: &[u8; GROUP]) -> u64 {
+    let (start, group) = group(entry);
+    (group << LOCAL_BITS).wrapping_sub(start)
 }
 
 /// Appends the chunk of these lists. `ends` says, by position, where each list ends among the edges.
@@ -227,27 +235,29 @@ pub fn encode(out: &mut Vec<u8>, ends: &[u32], edges: &[Entry]) {
     assert!(ends.len() <= POSITIONS);
     let count = ends.last().copied().unwrap_or(0);
     assert_eq!(edges.len(), count as usize);
-    let labels = code_ranges(edges);
+    let groups = code_ranges(edges);
     let consecutive = edges.windows(2).all(|pair| pair[1].edge == pair[0].edge + 1);
     let starts = || std::iter::once(0).chain(ends.iter().copied());
     let there: Vec<bool> = starts().zip(ends).map(|(start, end)| start < *end).collect();
     let sparse = !there.iter().all(|there| *there);
     out.extend_from_slice(&[u8::from(sparse), u8::from(consecutive)]);
-    out.extend_from_slice(&(labels.len() as u16).to_le_bytes());
+    let [g0, g1, g2, g3] = (groups.len() as u32).to_le_bytes(); // no more than there are edges
+    out.extend_from_slice(&[g0, g1]);
     out.extend_from_slice(&(ends.len() as u32).to_le_bytes());
     out.extend_from_slice(&count.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
-    for (label, start) in &labels {
+    out.extend_from_slice(&[g2, g3, 0, 0]);
+    for ((label, shard), start) in &groups {
         out.extend_from_slice(&start.to_le_bytes());
         out.extend_from_slice(&label.0.to_le_bytes());
-        out.extend_from_slice(&[0; 6]);
+        out.extend_from_slice(&shard.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
     }
     if sparse {
         bits::encode(out, &there);
     }
     let ends = there.iter().zip(ends).filter(|(there, _)| !sparse || **there).map(|(_, end)| i64::from(*end));
     ints::encode(out, &std::iter::once(0).chain(ends).collect::<Vec<i64>>());
-    let code = |entry: &Entry| (labels[&entry.neighbor.label()] + place(entry.neighbor)) as i64;
+    let code = |entry: &Entry| (groups[&group_of(entry.neighbor)] + entry.neighbor.local()) as i64;
     ints::encode(out, &edges.iter().map(code).collect::<Vec<_>>());
     if consecutive {
         out.extend_from_slice(&edges.first().map_or(0, |entry| entry.edge).to_le_bytes());
@@ -256,16 +266,16 @@ pub fn encode(out: &mut Vec<u8>, ends: &[u32], edges: &[Entry]) {
     }
 }
 
-fn place(vertex: VertexId) -> u64 {
-    vertex.0 & ((1 << PLACE_BITS) - 1)
+fn group_of(vertex: VertexId) -> (LabelId, u16) {
+    (vertex.label(), vertex.shard())
 }
 
-/// The first code of each label of neighbours. A label's codes follow those of the labels before it.
-fn code_ranges(edges: &[Entry]) -> std::collections::BTreeMap<LabelId, u64> {
-    let mut ends = std::collections::BTreeMap::new();
+/// The first code of each group of neighbours. A group's codes follow those of the groups before it.
+fn code_ranges(edges: &[Entry]) -> BTreeMap<(LabelId, u16), u64> {
+    let mut ends: BTreeMap<(LabelId, u16), u64> = BTreeMap::new();
     for entry in edges {
-        let end: &mut u64 = ends.entry(entry.neighbor.label()).or_default();
-        *end = (*end).max(place(entry.neighbor) + 1);
+        let end = ends.entry(group_of(entry.neighbor)).or_default();
+        *end = (*end).max(entry.neighbor.local() + 1);
     }
     let mut start = 0;
     ends.values_mut().for_each(|end| start += std::mem::replace(end, start));
@@ -279,7 +289,11 @@ mod tests {
     use super::*;
 
     fn lists() -> impl Strategy<Value = Vec<Vec<Entry>>> {
-        let neighbor = (0u16..3, prop_oneof![0u64..300, 0u64..1 << 40]);
+        let neighbor = (
+            0u16..3,
+            prop_oneof![3 => Just(0u16), 1 => 0u16..3, 1 => 4090u16..4096],
+            prop_oneof![0u64..300, 0u64..LOCAL_MAX],
+        );
         let list = |lengths: std::ops::Range<usize>| prop::collection::vec((neighbor.clone(), 0u64..1 << 45), lengths);
         let lists = prop_oneof![
             3 => prop::collection::vec(list(0..9), 0..80),
@@ -288,13 +302,10 @@ mod tests {
         ];
         (lists, any::<bool>(), any::<bool>()).prop_map(|(lists, one_label, numbered)| {
             let mut next = 1000;
-            let entry = |((label, place), edge): ((u16, u64), u64)| {
+            let entry = |((label, shard, local), edge): ((u16, u16, u64), u64)| {
                 next += 1;
-                let label = if one_label { 7 } else { label };
-                Entry {
-                    neighbor: VertexId(u64::from(label) << PLACE_BITS | place),
-                    edge: if numbered { next } else { edge },
-                }
+                let (label, shard) = if one_label { (7, 0) } else { (label, shard) };
+                Entry { neighbor: VertexId::new(LabelId(label), shard, local), edge: if numbered { next } else { edge } }
             };
             let mut entry = entry;
             lists.into_iter().map(|list| list.into_iter().map(&mut entry).collect()).collect()

@@ -36,7 +36,7 @@ impl GraphView for Oracle {
     }
 
     fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
-        let start = VertexId::new(LabelId(cursor.label as u16), 0, cursor.local);
+        let start = VertexId(VertexId::new(LabelId(cursor.label as u16), 0, 0).0 | cursor.local);
         let wanted = |id: &VertexId, vertex: &Vertex| {
             let labels: Vec<LabelId> = vertex.further.iter().copied().chain([id.label()]).collect();
             let is_among = |wanted: &Vec<LabelId>| wanted.iter().any(|label| labels.contains(label));
@@ -48,12 +48,12 @@ impl GraphView for Oracle {
             .filter(|(id, vertex)| wanted(id, vertex) && self.passes(ElementId::Vertex(**id), &scan.filters))
             .map(|(id, _)| *id);
         out.extend(found.by_ref().take(limit));
-        go_on_at(cursor, found.next().map(|id| (id.label(), id.local())));
+        go_on_at(cursor, found.next().map(|id| (id.label(), place(id.0))));
         Ok(())
     }
 
     fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
-        let start = EdgeId::new(LabelId(cursor.label as u16), 0, cursor.local);
+        let start = EdgeId(EdgeId::new(LabelId(cursor.label as u16), 0, 0).0 | cursor.local);
         let wanted = |id: EdgeId| {
             let label = [id.label()];
             scan.labels.as_ref().is_none_or(|labels| labels.contains(&label[0]))
@@ -65,7 +65,7 @@ impl GraphView for Oracle {
             .filter(|(id, _)| wanted(**id) && self.passes(ElementId::Edge(**id), &scan.filters))
             .map(|(id, edge)| EdgeRef { id: *id, source: edge.source, target: edge.target });
         out.extend(found.by_ref().take(limit));
-        go_on_at(cursor, found.next().map(|edge| (edge.id.label(), edge.id.local())));
+        go_on_at(cursor, found.next().map(|edge| (edge.id.label(), place(edge.id.0))));
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl GraphView for Oracle {
         let filter = [Filter { key: of.key, predicate: predicate.clone() }];
         let is_next = |element: &ElementId| {
             element.label() == of.label
-                && cursor.after.is_none_or(|after| VertexId(element.raw()).local() > after)
+                && cursor.after.is_none_or(|after| place(element.raw()) > after)
                 && self.passes(*element, &filter)
         };
         let mut next: Vec<ElementId> = match of.kind {
@@ -159,7 +159,7 @@ impl GraphView for Oracle {
         };
         cursor.done = next.len() <= limit;
         next.truncate(limit);
-        cursor.after = next.last().map(|element| VertexId(element.raw()).local()).or(cursor.after);
+        cursor.after = next.last().map(|element| place(element.raw())).or(cursor.after);
         let mut found = ElementIds::none(of.kind);
         for element in next {
             match (&mut found, element) {
@@ -188,7 +188,7 @@ impl Oracle {
         let Some(vertex) = self.vertices.get(&from) else { return Vec::new() };
         let mut reached = Vec::new();
         let mut follow = |places: &BTreeSet<EdgePlace>, other_end: fn(&EdgeRef) -> VertexId| {
-            for (label, _, id) in places {
+            for (label, .., id) in places {
                 if hop.labels.as_ref().is_none_or(|labels| labels.contains(label)) {
                     let edge = self.edge_ref(*id).expect("invariant 2");
                     if !hop
@@ -210,6 +210,11 @@ impl Oracle {
         }
         reached
     }
+}
+
+/// Shard and local of an id.
+fn place(raw: u64) -> u64 {
+    raw & ((1 << 48) - 1)
 }
 
 fn go_on_at(cursor: &mut ScanCursor, next: Option<(LabelId, u64)>) {

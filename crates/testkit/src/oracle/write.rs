@@ -43,11 +43,12 @@ impl GraphWrite for Oracle {
             }
         }
         for id in ids {
-            let external = match id {
-                Some(id) => id.clone(),
-                None => self.free_id(label, &given),
+            let shard = match id {
+                Some(id) => (self.homes.home)(label, id),
+                None => self.emptiest(label),
             };
-            let vertex = VertexId::new(label, 0, self.next_local(ElementKind::Vertex, label));
+            let external = id.clone().unwrap_or_else(|| self.free_id(label, shard, &given));
+            let vertex = VertexId::new(label, shard, self.next_local(ElementKind::Vertex, label, shard));
             if let Some(key) = self.schema.vertex_labels[usize::from(label.0)].key {
                 self.infer(ElementKind::Vertex, label, key, &Cell::One(external.to_value()));
             }
@@ -138,7 +139,7 @@ impl GraphWrite for Oracle {
     fn remove_vertices(&mut self, vertices: &[VertexId]) -> Result<()> {
         for id in vertices {
             let Some(vertex) = self.vertices.get(id).cloned() else { continue };
-            for (_, _, edge) in vertex.out.iter().chain(&vertex.incoming) {
+            for (.., edge) in vertex.out.iter().chain(&vertex.incoming) {
                 self.remove_edge(*edge);
             }
             self.vertices.remove(id);
@@ -482,17 +483,25 @@ impl Oracle {
         }
     }
 
-    fn next_local(&mut self, kind: ElementKind, label: LabelId) -> u64 {
-        let made = self.made.entry((kind, label)).or_default();
+    fn next_local(&mut self, kind: ElementKind, label: LabelId, shard: u16) -> u64 {
+        let made = self.made.entry((kind, label, shard)).or_default();
         *made += 1;
         *made - 1
     }
 
+    fn made_of(&self, label: LabelId, shard: u16) -> u64 {
+        self.made.get(&(ElementKind::Vertex, label, shard)).copied().unwrap_or(0)
+    }
+
+    /// The first of the shards that had the fewest vertices of a label.
+    fn emptiest(&self, label: LabelId) -> u16 {
+        (0..self.homes.shards).min_by_key(|shard| self.made_of(label, *shard)).unwrap_or(0)
+    }
+
     /// The generated id of the next vertex of a label. If a vertex has that id, or if the call has it in `given`, a number is
     /// appended that makes it free.
-    fn free_id(&self, label: LabelId, given: &BTreeSet<&ExternalId>) -> ExternalId {
-        let next = self.made.get(&(ElementKind::Vertex, label)).copied().unwrap_or(0);
-        let generated = VertexId::new(label, 0, next).generated();
+    fn free_id(&self, label: LabelId, shard: u16, given: &BTreeSet<&ExternalId>) -> ExternalId {
+        let generated = VertexId::new(label, shard, self.made_of(label, shard)).generated();
         let taken = |id: &ExternalId| given.contains(id) || self.vertex_names.contains_key(&self.name_of(label, id));
         let numbered = (1..).map(|number| ExternalId::from(&*format!("{generated}.{number}")));
         let mut wanted = std::iter::once(generated.clone()).chain(numbered);
@@ -500,15 +509,18 @@ impl Oracle {
     }
 
     fn add_edge(&mut self, label: LabelId, edge: &NewEdge) -> EdgeId {
-        let id = EdgeId::new(label, 0, self.next_local(ElementKind::Edge, label));
+        let shard = edge.source.shard();
+        let id = EdgeId::new(label, shard, self.next_local(ElementKind::Edge, label, shard));
+        let age = self.edges_made;
+        self.edges_made += 1;
         let schema = self.label_mut(ElementKind::Edge, label);
         schema.ends.insert_mut((edge.source.label(), edge.target.label()));
         let time_key = schema.time;
         let time = time_key.map(|_| edge.time.as_ref().and_then(Value::as_time).unwrap_or(i64::MIN));
         let (source, target, external) = (edge.source, edge.target, edge.id.clone());
-        self.edges.insert(id, Edge { source, target, external, time, cells: BTreeMap::new() });
-        self.vertices.get_mut(&source).expect("checked").out.insert((label, time, id));
-        self.vertices.get_mut(&target).expect("checked").incoming.insert((label, time, id));
+        self.edges.insert(id, Edge { source, target, external, time, age, cells: BTreeMap::new() });
+        self.vertices.get_mut(&source).expect("checked").out.insert((label, time, age, id));
+        self.vertices.get_mut(&target).expect("checked").incoming.insert((label, time, age, id));
         if let Some(external) = &edge.id {
             self.edge_names.insert(external.clone(), id);
         }
@@ -520,7 +532,7 @@ impl Oracle {
 
     fn remove_edge(&mut self, id: EdgeId) {
         let Some(edge) = self.edges.remove(&id) else { return };
-        let place = (id.label(), edge.time, id);
+        let place = (id.label(), edge.time, edge.age, id);
         self.vertices.get_mut(&edge.source).expect("invariant 2").out.remove(&place);
         self.vertices.get_mut(&edge.target).expect("invariant 2").incoming.remove(&place);
         if let Some(external) = &edge.external {

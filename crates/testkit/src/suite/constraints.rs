@@ -83,7 +83,7 @@ fn a_unique_property_of_sealed_vertices(make: Make<'_>) {
     let (thing, code, v) = committed(&*store, |graph| {
         let (thing, code) = (vertex_label(graph, "thing"), key(graph, "code"));
         let v = add_vertices(graph, thing, 0..300);
-        v.iter().for_each(|vertex| set(graph, *vertex, code, vertex.local() as i64).unwrap());
+        (0i64..).zip(&v).for_each(|(at, vertex)| set(graph, *vertex, code, at).unwrap());
         graph.declare_unique(PropertyId::of_vertices(thing, code)).unwrap();
         (thing, code, v)
     });

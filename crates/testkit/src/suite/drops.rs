@@ -78,7 +78,7 @@ fn what_was_dropped_does_not_come_back(make: Make<'_>) {
         let (thing, gone, name, only) =
             (vertex_label(graph, "thing"), vertex_label(graph, "gone"), key(graph, "name"), key(graph, "only"));
         let v = add_vertices(graph, thing, 0..200);
-        v.iter().for_each(|vertex| set(graph, *vertex, name, vertex.local() as i64));
+        (0i64..).zip(&v).for_each(|(at, vertex)| set(graph, *vertex, name, at));
         graph.create_index(PropertyId::of_vertices(thing, name)).unwrap();
         let others = add_vertices(graph, gone, 1000..1100);
         others.iter().for_each(|vertex| set(graph, *vertex, only, 1i64));

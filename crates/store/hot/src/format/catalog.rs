@@ -8,6 +8,8 @@
 //!               (before format 6: only the number; in format 2: "segment" -> the number of the only one)
 //!           "times" -> edge label 2 | place 8 ...: of labels with a time before format 5: first place whose time is its property
 //!           "layout" -> the name of the order in which a bulk load gave its vertices their ids, if it chose one
+//!           "sides" -> 1 if the sides of edges are apart, see options.rs
+//!           "log" -> of a store that follows a log: how far it has applied it, in the words of who applies it
 //!           "count", kind 1, label 2 -> next local 8 | live 8 | [end of the places that are, or were to be, sealed 8]
 //!   schema  0 kind 1 label 2 -> name | time or key | further | ends | 1 if dropped
 //!               (before format 7: name | time | properties | further | ends)
@@ -31,6 +33,7 @@ use uuid::Uuid;
 use crate::format::named::{Fingerprint, Named};
 use crate::lmdb::table::{Tables, Writing};
 use crate::lmdb::version::{FORMAT, FORMAT_KEY, FORMAT_OF_LISTS, FORMAT_OF_SUMS};
+use crate::options::Sides;
 use crate::system::fault::{corrupt, lmdb};
 
 const NO_KEY: u32 = u32::MAX;
@@ -49,15 +52,19 @@ pub struct Counter {
 
 const DATABASE: &[u8] = b"database";
 const LAYOUT: &[u8] = b"layout";
+const LOG: &[u8] = b"log";
+const SIDES: &[u8] = b"sides";
 
-pub fn first_meta(id_space: IdSpace) -> [(&'static [u8], Vec<u8>); 4] {
+pub fn first_meta(id_space: IdSpace, sides: Sides) -> Vec<(&'static [u8], Vec<u8>)> {
     let space = match id_space {
         IdSpace::Graph => 0,
         IdSpace::Label => 1,
     };
     let database = Uuid::new_v4().into_bytes().to_vec();
     let (format, schema) = (FORMAT.to_le_bytes().to_vec(), 0u64.to_le_bytes().to_vec());
-    [(FORMAT_KEY, format), (b"space", vec![space]), (b"schema", schema), (DATABASE, database)]
+    let first: [(&[u8], _); 4] = [(FORMAT_KEY, format), (b"space", vec![space]), (b"schema", schema), (DATABASE, database)];
+    let apart = (sides == Sides::Apart).then(|| (SIDES, vec![1]));
+    first.into_iter().chain(apart).collect()
 }
 
 pub fn check_format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<()> {
@@ -150,6 +157,25 @@ pub fn put_layout(tables: &Tables, t: &mut Writing<'_>, name: &str) -> Result<()
 pub fn layout(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Option<String>> {
     let Some(name) = tables.meta.get(txn, LAYOUT).map_err(lmdb)? else { return Ok(None) };
     std::str::from_utf8(name).map(|name| Some(name.to_owned())).map_err(|_| corrupt("the name of the layout is no text"))
+}
+
+/// Which sides of its edges the store lists.
+pub fn sides(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Sides> {
+    match tables.meta.get(txn, SIDES).map_err(lmdb)? {
+        None => Ok(Sides::Together),
+        Some([1]) => Ok(Sides::Apart),
+        Some(_) => Err(corrupt("it does not state which sides of edges it lists")),
+    }
+}
+
+/// Notes how far the store has applied the log that it follows.
+pub fn put_log_position(tables: &Tables, t: &mut Writing<'_>, position: &[u8]) -> Result<()> {
+    tables.meta.put(t, LOG, position)
+}
+
+/// How far the store has applied the log that it follows, if it follows one.
+pub fn log_position(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Vec<u8>>> {
+    Ok(tables.meta.get(txn, LOG).map_err(lmdb)?.map(<[u8]>::to_vec))
 }
 
 pub fn count_key(kind: ElementKind, label: LabelId) -> [u8; 8] {

@@ -609,7 +609,8 @@ mod tests {
         let env =
             crate::lmdb::env::open(dir.path(), &Readers::map(dir.path()), &HotOptions::default()).expect("an environment");
         let tables =
-            crate::lmdb::env::create_tables(&env, &crate::format::catalog::first_meta(IdSpace::Graph)).expect("tables");
+            crate::lmdb::env::create_tables(&env, &crate::format::catalog::first_meta(IdSpace::Graph, Default::default()))
+                .expect("tables");
         for n in 0..6u32 {
             let mut t = Writing::new(env.write_txn().expect("a transaction"), &tables).expect("a transaction");
             for (table, len) in [(tables.columns, 3000), (tables.index, 20)] {

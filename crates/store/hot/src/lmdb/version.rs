@@ -10,7 +10,8 @@
 /// * Before format 8 no label of vertices has a key, and generated ids are integers.
 /// * Before format 9 no index is unique, and no property is required.
 /// * Before format 10 no index is of edges, and no label or key is dropped.
-pub const FORMAT: u32 = 10;
+/// * Before format 11 no store keeps the sides of edges apart.
+pub const FORMAT: u32 = 11;
 /// The first format in which each property of a label has a record, and keys of wide labels are listed.
 pub const FORMAT_OF_LISTS: u32 = 7;
 /// The first format that has sums, and that names segments by more than their number.

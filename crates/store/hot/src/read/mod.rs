@@ -32,6 +32,7 @@ use crate::format::walk::Walk;
 use crate::lmdb::bloom::{Bloom, Blooms};
 use crate::lmdb::spare::ReadTxn;
 use crate::lmdb::table::{Table, Tables};
+use crate::options::Sides;
 use crate::segments::segment::Segments;
 use crate::shared::notes::Clean;
 use crate::shared::state::StoreState;
@@ -73,6 +74,11 @@ impl HotSnapshot {
         let clean = shared.notes.of(txn.id());
         let bloom = shared.blooms.of(txn.id()).map(OnceLock::from).unwrap_or_default();
         Ok(Self { txn, schema, times, segments, clean, bloom, context: None, shared: shared.clone() })
+    }
+
+    /// How far the store had applied the log that it follows, if it follows one.
+    pub fn log_position(&self) -> Result<Option<Vec<u8>>> {
+        catalog::log_position(&self.shared.tables, &self.txn)
     }
 
     /// Makes all calls honour the limits of a reader from now on; `None` for no limits.
@@ -132,6 +138,7 @@ impl HotSnapshot {
             schema: &self.schema,
             times: &self.times,
             segments: &self.segments,
+            sides: self.shared.sides,
             counters: None,
             clean: Some(&self.clean),
             bloom: Some((&self.bloom, &self.shared.blooms)),
@@ -160,6 +167,7 @@ pub struct Reader<'t> {
     pub(crate) times: &'t Times,
     /// The segments under the tables.
     pub(crate) segments: &'t Segments,
+    pub(crate) sides: Sides,
     /// The counts that a write transaction has changed.
     pub(crate) counters: Option<&'t HashMap<(ElementKind, LabelId), catalog::Counter>>,
     /// A snapshot always has it, because a snapshot does not change. A transaction has it for calls of many elements.

@@ -16,6 +16,7 @@ use crate::format::named::Named;
 use crate::lmdb::bloom::Blooms;
 use crate::lmdb::readers::Readers;
 use crate::lmdb::table::Tables;
+use crate::options::Sides;
 use crate::options::{DATA, Durability, HotOptions};
 use crate::segments::segment::{self, Segment, Segments};
 use crate::shared::notes::Notes;
@@ -91,6 +92,7 @@ pub(crate) struct StoreState {
     pub files: Vec<(PathBuf, FileId)>,
     /// The database's id.
     pub id: Uuid,
+    pub sides: Sides,
     pub process: Process,
     /// The last catalog read.
     pub catalog: Mutex<Declared>,

@@ -105,7 +105,8 @@ impl<'t> Layers<'t> {
                 let mut keys = is_wide(self.reader.schema, kind, label).then(KeysOfChunks::default);
                 for column in columns(&self.reader, kind, label) {
                     let cells = self.column(&mut sealing, column, &mut keys, &listed)?;
-                    named += if column == Column::external(kind, label) { cells } else { 0 };
+                    let is_of_names = column == Column::external(kind, label) && self.reader.sides.names(kind, label);
+                    named += if is_of_names { cells } else { 0 };
                 }
                 for (chunk, keys) in keys.into_iter().flatten() {
                     sealing.keys(kind, label, chunk, keys)?;
@@ -191,7 +192,7 @@ impl<'t> Layers<'t> {
         let bits = names::chunk_bits(total);
         for first in (0..1u64 << bits).step_by(NAME_CHUNKS) {
             let mut found = Vec::new();
-            for label in labels(&self.reader, kind) {
+            for label in labels(&self.reader, kind).filter(|label| self.reader.sides.names(kind, *label)) {
                 self.names_of(Column::external(kind, label), |name| {
                     let chunk = names::chunk_of(name.0, bits);
                     found.extend((first..first + NAME_CHUNKS as u64).contains(&chunk).then_some(name));

@@ -14,6 +14,7 @@ use super::HotTransaction;
 use crate::format::block::{SLOTS, slots};
 use crate::format::catalog::Record;
 use crate::format::key::{Column, element_at};
+use crate::options::Sides;
 
 impl HotTransaction {
     pub(super) fn name_label(&mut self, kind: ElementKind, label: LabelId, name: &str) -> Result<()> {
@@ -54,7 +55,7 @@ impl HotTransaction {
         if kind == ElementKind::Vertex {
             self.forget_label(label);
         }
-        keys.into_iter().for_each(|key| self.drop_key(key));
+        keys.into_iter().for_each(|key| self.forget_unused(key));
         Ok(())
     }
 
@@ -116,7 +117,7 @@ impl HotTransaction {
         if self.schema.labels(of.kind)[usize::from(of.label.0)].property(of.key).is_some() {
             self.change_property(of.kind, of.label, of.key, |property| *property = PropertySchema::new(of.key))?;
         }
-        self.drop_key(of.key);
+        self.forget_unused(of.key);
         Ok(())
     }
 
@@ -133,16 +134,15 @@ impl HotTransaction {
         Ok(None)
     }
 
-    /// Drops the name of a key, unless a label knows it, an index has it, or a property of a property may have it.
-    fn drop_key(&mut self, key: KeyId) {
-        let knows = |label: &LabelSchema| {
-            let property = label.property(key).is_some_and(|property| !property.is_blank());
-            property || label.key == Some(key) || label.time == Some(key) || label.properties.iter().any(|p| p.has_meta)
-        };
-        let is_indexed = self.schema.indexes.iter().any(|index| index.of.key == key);
-        if is_indexed || ElementKind::ALL.iter().any(|kind| self.schema.labels(*kind).iter().any(knows)) {
-            return;
+    /// Drops the name of a key that nothing uses any more. A shard cannot tell.
+    fn forget_unused(&mut self, key: KeyId) {
+        if self.sides() == Sides::Together && !self.schema.has_use_of(key) {
+            self.forget_key(key);
         }
+    }
+
+    /// Drops the name of a key.
+    pub(super) fn forget_key(&mut self, key: KeyId) {
         self.changed.insert(Record::Key(key));
         Arc::make_mut(&mut self.schema).keys.drop_name(key.0);
     }

@@ -43,14 +43,18 @@ impl HotTransaction {
         let time_key = self.schema.edge_labels[usize::from(label.0)].time;
         let times = self.times(label, time_key, edges)?;
         let batch = Batch { label, edges, first, times };
-        let by_source = self.by_end(&batch, |edge| edge.source)?;
-        let by_target = self.by_end(&batch, |edge| edge.target)?;
+        let [by_source, by_target] = [(true, source as fn(&NewEdge) -> VertexId), (false, target)].map(|(outgoing, end)| {
+            let is_listed = self.sides().lists(outgoing, label);
+            is_listed.then(|| self.by_end(&batch, end)).transpose()
+        });
+        let (by_source, by_target) = (by_source?, by_target?);
         let named: Vec<usize> = (0..edges.len()).filter(|at| edges[*at].id.is_some()).collect();
         let ids: Vec<ExternalId> = edges.iter().filter_map(|edge| edge.id.clone()).collect();
         if let Some(id) = ids.iter().find(|id| EdgeId::from_generated(id).is_some()) {
             return Err(GraphError::GeneratedId { id: id.clone() });
         }
-        let names = NameBatch::of_edges(&ids);
+        let is_named = self.sides().names(ElementKind::Edge, label);
+        let names = NameBatch::of_edges(if is_named { &ids } else { &[] });
         if let Some(at) = names.duplicate(self)? {
             return Err(GraphError::DuplicateEdge { id: ids[at].clone() });
         }
@@ -58,8 +62,12 @@ impl HotTransaction {
             let tables = t.owned.shared().tables;
             let ends = |at: usize| EdgeRef { id: EdgeId(0), source: edges[at].source, target: edges[at].target };
             t.put_ends(label, first, ends, edges.len())?;
-            t.link_all(tables.out, &batch, &by_source, |edge| (edge.source, edge.target))?;
-            t.link_all(tables.incoming, &batch, &by_target, |edge| (edge.target, edge.source))?;
+            if let Some(order) = &by_source {
+                t.link_all(tables.out, &batch, order, |edge| (edge.source, edge.target))?;
+            }
+            if let Some(order) = &by_target {
+                t.link_all(tables.incoming, &batch, order, |edge| (edge.target, edge.source))?;
+            }
             names.put(t, |at| edge_at(label, first + named[at] as u64).0)?;
             t.put_edge_ids(label, first, &named, &ids)?;
             if let Some(key) = time_key {
@@ -247,9 +255,14 @@ impl HotTransaction {
         let before = |end| places.partition_point(|place| *place < end);
         let to_be_sealed = before(self.sealed_end(ElementKind::Edge, label)?);
         let (sealed, in_tables) = gone.split_at(before(self.segments.end(ElementKind::Edge, label)));
-        self.unlink_all(tables.out, label, in_tables, |edge| edge.source)?;
-        self.unlink_all(tables.incoming, label, in_tables, |edge| edge.target)?;
-        for gone in gone {
+        if self.sides().lists(true, label) {
+            self.unlink_all(tables.out, label, in_tables, |edge| edge.source)?;
+        }
+        if self.sides().lists(false, label) {
+            self.unlink_all(tables.incoming, label, in_tables, |edge| edge.target)?;
+        }
+        let are_named = self.sides().names(ElementKind::Edge, label);
+        for gone in gone.iter().filter(|_| are_named) {
             if let Some(id) = self.reader().edge_external_id(gone.edge.id)? {
                 tables.edge_ids.delete(self.owned.txn_mut(), &names::key(None, &id))?;
             }
@@ -277,6 +290,14 @@ impl HotTransaction {
         }
         Ok(())
     }
+}
+
+fn source(edge: &NewEdge) -> VertexId {
+    edge.source
+}
+
+fn target(edge: &NewEdge) -> VertexId {
+    edge.target
 }
 
 /// The types of the times of edges.

@@ -23,13 +23,14 @@ use hashbrown::HashMap;
 use mangrove_graph::{
     Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
     GraphWrite, Here, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, PropertyColumn, PropertyId, PropertySchema,
-    ReadContext, Result, Schema, Through, ValueType, VertexId,
+    ReadContext, Result, Schema, ShardWrite, Through, ValueType, VertexId,
 };
 
 use crate::format::block::SLOTS;
 use crate::format::catalog::{self, Counter, Declared, Record, Times};
 use crate::format::key::Column;
 use crate::lmdb::table::Writing;
+use crate::options::Sides;
 use crate::read::Reader;
 use crate::segments::segment::Segments;
 use crate::shared::owned::OwnedTxn;
@@ -87,8 +88,7 @@ impl HotTransaction {
 
     /// Commits, and begins no work in the background. Returns the bytes that the tables take.
     pub(crate) fn commit_alone(mut self) -> Result<u64> {
-        self.must_be_sound()?;
-        self.new_ones_have_all()?;
+        self.can_commit()?;
         let shared = self.owned.shared().clone();
         let tables = &shared.tables;
         for ((kind, label), counter) in &self.counters {
@@ -168,6 +168,7 @@ impl HotTransaction {
             schema,
             times,
             segments,
+            sides: self.sides(),
             counters: Some(&self.counters),
             clean: None,
             bloom: None,
@@ -200,6 +201,10 @@ impl HotTransaction {
     pub(crate) fn counter_mut(&mut self, kind: ElementKind, label: LabelId) -> Result<&mut Counter> {
         let counter = self.counter(kind, label)?;
         Ok(self.counters.entry((kind, label)).or_insert(counter))
+    }
+
+    fn sides(&self) -> Sides {
+        self.owned.shared().sides
     }
 
     /// The first place of a label that is neither sealed nor to be sealed.
@@ -279,6 +284,28 @@ impl Through for HotTransaction {
 
     fn schema(&self) -> &Arc<Schema> {
         &self.schema
+    }
+}
+
+impl ShardWrite for HotTransaction {
+    fn next_local(&self, kind: ElementKind, label: LabelId) -> Result<u64> {
+        Ok(self.counter(kind, label)?.next)
+    }
+
+    fn can_commit(&self) -> Result<()> {
+        self.must_be_sound()?;
+        self.new_ones_have_all()
+    }
+
+    fn drop_key(&mut self, key: KeyId) -> Result<()> {
+        self.key_exists(key)?;
+        self.forget_key(key);
+        Ok(())
+    }
+
+    fn put_log_position(&mut self, position: &[u8]) -> Result<()> {
+        let tables = self.owned.shared().tables;
+        self.change(|t| catalog::put_log_position(&tables, t.owned.txn_mut(), position))
     }
 }
 

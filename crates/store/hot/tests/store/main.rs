@@ -3,6 +3,7 @@
 mod groups;
 mod indexes;
 mod sealing;
+mod sides;
 mod times;
 mod transactions;
 

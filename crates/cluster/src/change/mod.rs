@@ -1,0 +1,450 @@
+//! All shards of a graph as one graph under change. Every change goes to the shards that keep what it changes.
+//!
+//! A call checks what a single shard cannot: ends of edges and ids that other shards may have. So a change that fails because of its
+//! arguments changes nothing. If a shard fails after another has changed, the whole is spoilt.
+
+mod checks;
+mod comers;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use mangrove_graph::{
+    Adjacency, Cardinality, Cell, Direction, EdgeId, EdgeRef, ElementId, ElementIds, ElementKind, Elements, Encoding,
+    ExternalId, GraphError, GraphView, GraphWrite, Here, Hop, IdSpace, KeyId, LabelId, NewEdge, PropertyColumn, PropertyId,
+    PropertySchema, Result, Schema, ShardWrite, Through, ValueType, VertexId, Wants,
+};
+
+use self::checks::cannot_be_ids;
+use crate::names::{self, EDGE_LABELS_MAX, Own, carried, coming_in, coming_in_name, leaving};
+use crate::placement::Placement;
+use crate::schema;
+use crate::shard::ShardView;
+use crate::split::{Split, rows_of};
+use crate::view::ClusterView;
+
+/// The graph as it is under change.
+type Whole<'a, T> = ClusterView<ShardView<&'a T>>;
+
+/// A graph in shards under change.
+pub struct ClusterChange<T> {
+    /// By number.
+    stores: Vec<T>,
+    placement: Placement,
+    schema: Arc<Schema>,
+    spoilt: bool,
+}
+
+impl<T: ShardWrite> ClusterChange<T> {
+    /// Over the stores of all shards, by number.
+    pub fn new(stores: Vec<T>, placement: Placement) -> Self {
+        let schema = Self::joined(&stores);
+        Self { stores, placement, schema, spoilt: false }
+    }
+
+    /// The stores, to commit them. Fails if one of them would refuse, or if a change was made by some shards only.
+    pub fn into_stores(self) -> Result<Vec<T>> {
+        if self.spoilt {
+            return Err(GraphError::Invalid(
+                "cannot commit: a write of this transaction failed halfway. Nothing of it was stored".into(),
+            ));
+        }
+        self.stores.iter().try_for_each(T::can_commit)?;
+        Ok(self.stores)
+    }
+
+    fn joined(stores: &[T]) -> Arc<Schema> {
+        schema::joined(stores.iter().map(|store| &**store.schema()))
+    }
+
+    fn view(&self) -> Whole<'_, T> {
+        ClusterView::over_stores(self.stores.iter().collect(), self.placement)
+    }
+
+    fn own(number: usize) -> Own {
+        Own(number as u16)
+    }
+
+    /// Changes some shards, one after the other. `f` gets the number of each.
+    fn change(
+        &mut self,
+        shards: impl IntoIterator<Item = usize>,
+        mut f: impl FnMut(usize, &mut T) -> Result<()>,
+    ) -> Result<()> {
+        for (count, shard) in shards.into_iter().enumerate() {
+            let outcome = f(shard, &mut self.stores[shard]);
+            self.spoilt |= outcome.is_err() && count > 0;
+            outcome?;
+        }
+        self.schema = Self::joined(&self.stores);
+        Ok(())
+    }
+
+    /// The same for all shards. If one of them would refuse the change, it must come first.
+    fn change_all(&mut self, first: Option<u16>, f: impl FnMut(usize, &mut T) -> Result<()>) -> Result<()> {
+        let first = first.map(usize::from);
+        let others = (0..self.stores.len()).filter(|number| Some(*number) != first);
+        self.change(first.into_iter().chain(others), f)
+    }
+
+    /// Changes the labels of both sides of an edge label, or one of vertices, in all shards.
+    fn change_label(
+        &mut self,
+        kind: ElementKind,
+        label: LabelId,
+        first: Option<u16>,
+        mut f: impl FnMut(&mut T, LabelId) -> Result<()>,
+    ) -> Result<()> {
+        let labels = labels_within(kind, label);
+        self.change_all(first, |_, store| labels.iter().try_for_each(|label| f(store, *label)))
+    }
+
+    /// The homes of new vertices, and their ids. A vertex without an id goes where there are fewest of its label.
+    fn housed(&self, label: LabelId, ids: &[Option<ExternalId>]) -> Result<Vec<(u16, ExternalId)>> {
+        let given: HashSet<&ExternalId> = ids.iter().flatten().collect();
+        let mut next = Vec::with_capacity(self.stores.len());
+        for store in &self.stores {
+            next.push(store.next_local(ElementKind::Vertex, label)?);
+        }
+        let mut housed = Vec::with_capacity(ids.len());
+        for id in ids {
+            let home = match id {
+                Some(id) => self.placement.home(label, id),
+                None => (0..next.len()).min_by_key(|shard| next[*shard]).unwrap_or(0) as u16,
+            };
+            let local = &mut next[usize::from(home)];
+            let vertex = VertexId::new(label, home, *local);
+            *local += 1;
+            housed.push((home, id.clone().map_or_else(|| self.free_id(vertex, &given), Ok)?));
+        }
+        Ok(housed)
+    }
+
+    /// The id generated for a vertex. If somebody gave that very id, a number is added to it.
+    fn free_id(&self, vertex: VertexId, given: &HashSet<&ExternalId>) -> Result<ExternalId> {
+        let generated = vertex.generated();
+        let (mut id, mut found) = (generated.clone(), Vec::new());
+        for number in 1.. {
+            found.clear();
+            self.view().find_vertices(self.id_space(vertex.label()), std::slice::from_ref(&id), &mut found)?;
+            if found == [None] && !given.contains(&id) {
+                break;
+            }
+            id = ExternalId::String(format!("{generated}.{number}").into());
+        }
+        Ok(id)
+    }
+
+    fn id_space(&self, label: LabelId) -> Option<LabelId> {
+        (self.schema.id_space == IdSpace::Label).then_some(label)
+    }
+
+    /// Drops the name of a key that nothing uses any more.
+    fn drop_unused(&mut self, key: KeyId) -> Result<()> {
+        let is_known = !self.schema.keys.is_dropped(key.0);
+        if !is_known || self.schema.has_use_of(key) {
+            return Ok(());
+        }
+        self.change_all(None, |_, store| store.drop_key(key))
+    }
+}
+
+/// The numbers of a label in the store of a shard.
+fn labels_within(kind: ElementKind, label: LabelId) -> Vec<LabelId> {
+    match kind {
+        ElementKind::Vertex => vec![label],
+        ElementKind::Edge => vec![leaving(label), coming_in(label)],
+    }
+}
+
+impl<T: ShardWrite> Through for ClusterChange<T> {
+    type View<'a>
+        = Here<Whole<'a, T>>
+    where
+        T: 'a;
+
+    fn through(&self) -> Result<Self::View<'_>> {
+        Ok(Here(self.view()))
+    }
+
+    fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+}
+
+impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
+    fn ensure_label(&mut self, kind: ElementKind, name: &str) -> Result<LabelId> {
+        if let Some(label) = self.schema.label(kind, name) {
+            return Ok(label);
+        }
+        if kind == ElementKind::Edge && self.schema.edge_labels.len() == EDGE_LABELS_MAX {
+            return Err(GraphError::Limit { what: "too many labels".into(), limit: EDGE_LABELS_MAX as u64 });
+        }
+        self.change(0..self.stores.len(), |_, store| {
+            store.ensure_label(kind, name)?;
+            if kind == ElementKind::Edge {
+                store.ensure_label(kind, &coming_in_name(name))?;
+            }
+            Ok(())
+        })?;
+        let label = self.schema.label(kind, name);
+        label.ok_or_else(|| GraphError::corrupt("the shards have labels under different numbers"))
+    }
+
+    fn ensure_key(&mut self, name: &str) -> Result<KeyId> {
+        if let Some(key) = self.schema.key(name) {
+            return Ok(key);
+        }
+        self.change(0..self.stores.len(), |_, store| store.ensure_key(name).map(|_| ()))?;
+        self.schema.key(name).ok_or_else(|| GraphError::corrupt("the shards have keys under different numbers"))
+    }
+
+    fn add_vertices(&mut self, label: LabelId, ids: &[Option<ExternalId>], out: &mut Vec<VertexId>) -> Result<()> {
+        let (homes, ids): (Vec<u16>, Vec<ExternalId>) = self.housed(label, ids)?.into_iter().unzip();
+        self.vertices_are_new(label, &ids)?;
+        let split = Split::new(homes.into_iter(), self.placement.shards);
+        let mut made = Vec::with_capacity(split.parts.len());
+        let parts: Vec<usize> = split.parts.iter().map(|(shard, _)| usize::from(*shard)).collect();
+        let mut rows = split.parts.iter().map(|(_, rows)| rows);
+        self.change(parts, |number, store| {
+            let some: Vec<_> = rows.next().into_iter().flatten().map(|row| Some(ids[*row as usize].clone())).collect();
+            let mut added = Vec::with_capacity(some.len());
+            store.add_vertices(label, &some, &mut added)?;
+            made.push(added.into_iter().map(|vertex| Self::own(number).vertex(vertex)).collect());
+            Ok(())
+        })?;
+        out.append(&mut split.joined(made));
+        Ok(())
+    }
+
+    fn add_edges(&mut self, label: LabelId, edges: &[NewEdge], out: &mut Vec<EdgeId>) -> Result<()> {
+        let ends: Vec<VertexId> = edges.iter().flat_map(|edge| [edge.source, edge.target]).collect();
+        self.exist(Elements::Vertices(&ends))?;
+        self.edges_are_new(edges)?;
+        let by_source = Split::new(edges.iter().map(|edge| edge.source.shard()), self.placement.shards);
+        let (mut made, parts) = (Vec::with_capacity(by_source.parts.len()), &by_source.parts);
+        let mut rows = parts.iter().map(|(_, rows)| rows);
+        self.change(parts.iter().map(|(shard, _)| usize::from(*shard)), |number, store| {
+            let own = Self::own(number);
+            let within = |edge: &NewEdge| NewEdge {
+                source: own.vertex(edge.source),
+                target: own.vertex(edge.target),
+                ..edge.clone()
+            };
+            let some: Vec<NewEdge> = rows.next().into_iter().flatten().map(|row| within(&edges[*row as usize])).collect();
+            let mut added = Vec::with_capacity(some.len());
+            store.add_edges(leaving(label), &some, &mut added)?;
+            made.push(added.into_iter().map(|edge| own.graph_edge(edge)).collect());
+            Ok(())
+        })?;
+        let added: Vec<EdgeId> = by_source.joined(made);
+        let by_target = Split::new(edges.iter().map(|edge| edge.target.shard()), self.placement.shards);
+        for (shard, rows) in by_target.parts {
+            let own = Own(shard);
+            let comer = |row: &u32| {
+                let edge = &edges[*row as usize];
+                let (source, target) = (own.vertex(edge.source), own.vertex(edge.target));
+                NewEdge { source, target, id: Some(carried(added[*row as usize])), time: edge.time.clone() }
+            };
+            let some: Vec<NewEdge> = rows.iter().map(comer).collect();
+            let outcome = self.stores[usize::from(shard)].add_edges(coming_in(label), &some, &mut Vec::new());
+            self.spoilt |= outcome.is_err();
+            outcome?;
+        }
+        self.schema = Self::joined(&self.stores);
+        out.extend(added);
+        Ok(())
+    }
+
+    fn set_cell(&mut self, element: ElementId, key: KeyId, cell: Cell) -> Result<()> {
+        element.alone(|elements| self.exist(elements))?;
+        self.stay_unique(PropertyId { kind: element.kind(), label: element.label(), key }, &[(element, cell.clone())])?;
+        let shard = match element {
+            ElementId::Vertex(vertex) => vertex.shard(),
+            ElementId::Edge(edge) => edge.shard(),
+        };
+        self.change([usize::from(shard)], |number, store| {
+            let own = Self::own(number);
+            let within = match element {
+                ElementId::Vertex(vertex) => ElementId::Vertex(own.vertex(vertex)),
+                ElementId::Edge(edge) => ElementId::Edge(own.edge(edge)),
+            };
+            store.set_cell(within, key, cell.clone())
+        })
+    }
+
+    fn set_properties(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()> {
+        self.exist(elements)?;
+        for label in elements.labels() {
+            let of = PropertyId { kind: elements.kind(), label, key };
+            if self.schema.index(of).is_some_and(|index| index.unique) {
+                let rows = (0..elements.len()).filter(|row| elements.get(*row).label() == label && values.has(*row));
+                // The last value of an element counts.
+                let cells: BTreeMap<u64, (ElementId, Cell)> =
+                    rows.map(|row| (elements.get(row).raw(), (elements.get(row), values.cell(row)))).collect();
+                self.stay_unique(of, &cells.into_values().collect::<Vec<_>>())?;
+            }
+        }
+        let split = Split::of(elements, self.placement.shards);
+        let mut rows = split.parts.iter().map(|(_, rows)| rows);
+        self.change(split.parts.iter().map(|(shard, _)| usize::from(*shard)), |number, store| {
+            let (own, rows) = (Self::own(number), rows.next().map_or(&[][..], |rows| rows));
+            let some = PropertyColumn::Cells(rows.iter().map(|row| values.cell(*row as usize)).collect());
+            let within = match rows_of(elements, rows) {
+                ElementIds::Vertices(ids) => ElementIds::Vertices(ids.into_iter().map(|id| own.vertex(id)).collect()),
+                ElementIds::Edges(edges) => ElementIds::Edges(edges.into_iter().map(|edge| own.edge_ref(edge)).collect()),
+            };
+            store.set_properties(within.batch(), key, &some)
+        })
+    }
+
+    fn set_further_labels(&mut self, vertex: VertexId, labels: &[LabelId]) -> Result<()> {
+        self.exist(Elements::Vertices(&[vertex]))?;
+        self.change([usize::from(vertex.shard())], |number, store| {
+            store.set_further_labels(Self::own(number).vertex(vertex), labels)
+        })
+    }
+
+    fn remove_edges(&mut self, edges: &[EdgeRef]) -> Result<()> {
+        let there = self.view().contain(Elements::Edges(edges))?;
+        let mut gone: Vec<EdgeRef> = edges.iter().zip(there).filter(|(_, there)| *there).map(|(edge, _)| *edge).collect();
+        gone.sort_unstable();
+        gone.dedup();
+        let split = Split::new(gone.iter().map(|edge| edge.id.shard()), self.placement.shards);
+        let mut rows = split.parts.iter().map(|(_, rows)| rows);
+        self.change(split.parts.iter().map(|(shard, _)| usize::from(*shard)), |number, store| {
+            let own = Self::own(number);
+            let some = rows.next().into_iter().flatten().map(|row| own.edge_ref(gone[*row as usize]));
+            store.remove_edges(&some.collect::<Vec<_>>())
+        })?;
+        let outcome = self.remove_comers(&gone);
+        self.spoilt |= outcome.is_err();
+        outcome
+    }
+
+    fn remove_vertices(&mut self, vertices: &[VertexId]) -> Result<()> {
+        let there = self.view().contain(Elements::Vertices(vertices))?;
+        let alive: Vec<VertexId> =
+            vertices.iter().zip(there).filter(|(_, there)| *there).map(|(vertex, _)| *vertex).collect();
+        let hop = Hop::along(Direction::Both, None, Wants { edges: true, ..Wants::default() });
+        let mut edges = Adjacency::default();
+        self.view().neighbors(&alive, &hop, &mut edges)?;
+        self.remove_edges(&edges.edges)?;
+        let split = Split::of(Elements::Vertices(&alive), self.placement.shards);
+        let mut rows = split.parts.iter().map(|(_, rows)| rows);
+        self.change(split.parts.iter().map(|(shard, _)| usize::from(*shard)), |number, store| {
+            let some = rows.next().into_iter().flatten().map(|row| Self::own(number).vertex(alive[*row as usize]));
+            store.remove_vertices(&some.collect::<Vec<_>>())
+        })
+    }
+
+    fn declare_property(
+        &mut self,
+        kind: ElementKind,
+        label: LabelId,
+        key: KeyId,
+        value_type: Option<ValueType>,
+        cardinality: Cardinality,
+    ) -> Result<()> {
+        let forbids = |property: &PropertySchema| {
+            let types = property.types.iter().filter(|t| value_type.is_some_and(|wanted| wanted != *t)).count();
+            types + usize::from(property.cardinality != cardinality)
+        };
+        let first = self.strictest(PropertyId { kind, label, key }, forbids);
+        self.change_label(kind, label, first, |store, label| {
+            store.declare_property(kind, label, key, value_type, cardinality)
+        })
+    }
+
+    fn declare_key(&mut self, label: LabelId, key: KeyId) -> Result<()> {
+        let known = self.schema.label_schema(ElementKind::Vertex, label).and_then(|label| label.property(key));
+        let declared = known.and_then(|property| property.declared);
+        let first =
+            self.shard_of(ElementKind::Vertex, label, |view, elements| cannot_be_ids(view, elements, key, declared))?;
+        self.change_label(ElementKind::Vertex, label, first, |store, label| store.declare_key(label, key))
+    }
+
+    fn declare_time(&mut self, label: LabelId, key: KeyId) -> Result<()> {
+        let first = self.shard_of(ElementKind::Edge, label, |_, elements| Ok(vec![true; elements.len()]))?;
+        self.change_label(ElementKind::Edge, label, first, |store, label| store.declare_time(label, key))
+    }
+
+    fn set_encoding(&mut self, kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()> {
+        self.change_label(kind, label, None, |store, label| store.set_encoding(kind, label, key, encoding))
+    }
+
+    fn create_index(&mut self, of: PropertyId) -> Result<bool> {
+        let within = names::property(of);
+        let mut any = false;
+        self.change(0..self.stores.len(), |_, store| store.create_index(within).map(|made| any |= made))?;
+        Ok(any)
+    }
+
+    fn declare_unique(&mut self, of: PropertyId) -> Result<bool> {
+        if !self.schema.index(of).is_some_and(|index| index.unique) {
+            self.is_unique(of)?;
+        }
+        let within = names::property(of);
+        let mut any = false;
+        self.change(0..self.stores.len(), |_, store| store.declare_unique(within).map(|made| any |= made))?;
+        Ok(any)
+    }
+
+    fn declare_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()> {
+        let lacks = |view: &Whole<'_, T>, elements: Elements<'_>| {
+            let column = view.properties(elements, key)?;
+            let lacks = |row| elements.get(row).label() == label && !column.cell(row).has_value();
+            Ok((0..elements.len()).map(lacks).collect())
+        };
+        let first = if required { self.shard_of(kind, label, lacks)? } else { None };
+        let within = labels_within(kind, label)[0];
+        self.change_all(first, |_, store| store.declare_required(kind, within, key, required))
+    }
+
+    fn drop_index(&mut self, of: PropertyId) -> Result<bool> {
+        let within = names::property(of);
+        let mut any = false;
+        self.change(0..self.stores.len(), |_, store| store.drop_index(within).map(|dropped| any |= dropped))?;
+        Ok(any)
+    }
+
+    fn rename_label(&mut self, kind: ElementKind, label: LabelId, name: &str) -> Result<()> {
+        self.change(0..self.stores.len(), |_, store| {
+            if kind == ElementKind::Vertex {
+                return store.rename_label(kind, label, name);
+            }
+            store.rename_label(kind, leaving(label), name)?;
+            store.rename_label(kind, coming_in(label), &coming_in_name(name))
+        })
+    }
+
+    fn drop_label(&mut self, kind: ElementKind, label: LabelId) -> Result<()> {
+        let first = self.shard_of(kind, label, |_, elements| Ok(vec![true; elements.len()]))?;
+        let keys = self.schema.label_schema(kind, label).map_or_else(Vec::new, |label| label.properties.keys().collect());
+        self.change_label(kind, label, first, |store, label| store.drop_label(kind, label))?;
+        keys.into_iter().try_for_each(|key| self.drop_unused(key))
+    }
+
+    fn drop_property(&mut self, of: PropertyId) -> Result<()> {
+        let first = self.shard_of(of.kind, of.label, |view, elements| {
+            let have = view.have(elements, of.key)?;
+            Ok(have.into_iter().enumerate().map(|(at, has)| has && elements.get(at).label() == of.label).collect())
+        })?;
+        let within = names::property(of);
+        self.change_all(first, |_, store| store.drop_property(within))?;
+        self.drop_unused(of.key)
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.stores.iter().map(T::held_bytes).sum()
+    }
+
+    fn write_out(&mut self) -> Result<()> {
+        self.stores.iter_mut().try_for_each(T::write_out)
+    }
+
+    fn as_view(&self) -> &dyn GraphView {
+        self
+    }
+}

@@ -1,0 +1,33 @@
+//! A graph in shards.
+//!
+//! ```text
+//!   placement   the shard in which a vertex lives
+//!   names       numbers of labels and ids, in the graph and in the store of a shard
+//!   shard       the store of a shard, in the graph's own ids
+//!   split       a batch by the shards that answer for it, and the answers in its order
+//!   view        all shards as one GraphView: every call goes to the owners of what it asks for
+//!   schema      the schemas of all shards as one
+//!   change      all shards as one GraphWrite: every change goes to the shards that keep it
+//! ```
+//!
+//! A shard is a store of its own. A vertex and its properties are in one shard. An edge, with its properties, is in the shard of its
+//! source. The shard of its target knows it too: its other end, its id and its time. So both ends list it, and nothing else is stored twice.
+//!
+//! Invariants
+//! 1. Every shard has all labels, keys and declarations, under the same numbers.
+//! 2. An edge is in the shard of its source and in that of its target, or in none.
+//! 3. Reads give what they would give of one store, in the same order, except that vertices and edges of one label are scanned shard by
+//!    shard.
+
+mod change;
+mod names;
+mod placement;
+mod schema;
+mod shard;
+mod split;
+mod view;
+
+pub use change::ClusterChange;
+pub use placement::{Placement, SHARDS_MAX};
+pub use shard::ShardView;
+pub use view::ClusterView;

@@ -1,0 +1,89 @@
+//! A batch by the shards that answer for it, and their answers in the order of the batch.
+
+use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_select::interleave::interleave;
+use mangrove_graph::{Cell, EdgeRef, ElementIds, Elements, PropertyColumn, VertexId};
+
+/// The rows of a batch that each shard answers for.
+pub struct Split {
+    /// By shard; only those that have rows. Rows are in order.
+    pub parts: Vec<(u16, Vec<u32>)>,
+    rows: usize,
+}
+
+impl Split {
+    /// `owners` gives the shard of each row.
+    pub fn new(owners: impl Iterator<Item = u16>, shards: u16) -> Self {
+        let mut parts: Vec<Vec<u32>> = vec![Vec::new(); usize::from(shards)];
+        let mut rows = 0;
+        for (row, owner) in owners.enumerate() {
+            parts[usize::from(owner)].push(row as u32);
+            rows += 1;
+        }
+        let parts = (0..).zip(parts).filter(|(_, rows)| !rows.is_empty()).collect();
+        Self { parts, rows }
+    }
+
+    pub fn of(elements: Elements<'_>, shards: u16) -> Self {
+        match elements {
+            Elements::Vertices(ids) => Self::new(ids.iter().map(|id| id.shard()), shards),
+            Elements::Edges(edges) => Self::new(edges.iter().map(|edge| edge.id.shard()), shards),
+        }
+    }
+
+    /// The only shard that answers, if there is only one.
+    pub fn only(&self) -> Option<u16> {
+        if let [(shard, _)] = &self.parts[..] { Some(*shard) } else { None }
+    }
+
+    /// Puts answers together, one for each row, in the order of the batch.
+    pub fn joined<T: Clone + Default>(&self, answers: Vec<Vec<T>>) -> Vec<T> {
+        let mut out = vec![T::default(); self.rows];
+        for ((_, rows), answers) in self.parts.iter().zip(answers) {
+            rows.iter().zip(answers).for_each(|(row, answer)| out[*row as usize] = answer);
+        }
+        out
+    }
+
+    /// Puts columns together, one of each part.
+    pub fn joined_columns(&self, columns: &[PropertyColumn]) -> PropertyColumn {
+        if columns.iter().all(|column| matches!(column, PropertyColumn::Absent(_))) {
+            return PropertyColumn::Absent(self.rows);
+        }
+        self.joined_arrays(columns).unwrap_or_else(|| {
+            let cells = |column: &PropertyColumn| (0..column.len()).map(|at| column.cell(at)).collect::<Vec<Cell>>();
+            PropertyColumn::Cells(self.joined(columns.iter().map(cells).collect()))
+        })
+    }
+
+    /// `None` if the columns are not arrays of one type, or too large for one array.
+    fn joined_arrays(&self, columns: &[PropertyColumn]) -> Option<PropertyColumn> {
+        let array =
+            |column: &PropertyColumn| if let PropertyColumn::Typed(array) = column { Some(array.clone()) } else { None };
+        let data_type = columns.iter().find_map(array)?.data_type().clone();
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
+        for column in columns {
+            arrays.push(match column {
+                PropertyColumn::Absent(rows) => new_null_array(&data_type, *rows),
+                PropertyColumn::Typed(array) if *array.data_type() == data_type => array.clone(),
+                _ => return None,
+            });
+        }
+        let mut places = vec![(0, 0); self.rows];
+        for (part, (_, rows)) in self.parts.iter().enumerate() {
+            rows.iter().enumerate().for_each(|(at, row)| places[*row as usize] = (part, at));
+        }
+        let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+        interleave(&arrays, &places).ok().map(PropertyColumn::Typed)
+    }
+}
+
+/// The elements of some rows.
+pub fn rows_of(elements: Elements<'_>, rows: &[u32]) -> ElementIds {
+    match elements {
+        Elements::Vertices(ids) => {
+            ElementIds::Vertices(rows.iter().map(|row| ids[*row as usize]).collect::<Vec<VertexId>>())
+        }
+        Elements::Edges(edges) => ElementIds::Edges(rows.iter().map(|row| edges[*row as usize]).collect::<Vec<EdgeRef>>()),
+    }
+}

@@ -1,0 +1,477 @@
+//! All shards of a graph as one view. Every call is split by the owners of what it asks for, and their answers come in its order.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use mangrove_graph::{
+    Adjacency, Catalog, Direction, Distance, EdgeId, EdgeRef, ElementIds, ElementKind, Elements, ExternalId, Filter,
+    GraphView, Hop, IdSpace, KeyId, LabelId, LabelTest, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor,
+    Scanned, Schema, SearchCursor, Statistics, Through, VertexId, Wants, id::LOCAL_MAX, scan_and_read,
+};
+
+use crate::placement::Placement;
+use crate::schema;
+use crate::shard::ShardView;
+use crate::split::{Split, rows_of};
+
+const SHARD_BITS: u32 = 12;
+const LOCAL_BITS: u32 = LOCAL_MAX.trailing_ones();
+
+/// A graph in shards, as one.
+pub struct ClusterView<V> {
+    /// By number.
+    shards: Vec<V>,
+    placement: Placement,
+    schema: Arc<Schema>,
+}
+
+/// Where a scan stands within a label: the shard, and the cursor in its store.
+struct Position {
+    shard: u16,
+    cursor: ScanCursor,
+}
+
+impl Position {
+    fn of(cursor: &ScanCursor) -> Self {
+        let shard = (cursor.local >> LOCAL_BITS) as u16 & ((1 << SHARD_BITS) - 1);
+        let label = (cursor.local >> (LOCAL_BITS + SHARD_BITS)) as usize;
+        Self { shard, cursor: ScanCursor { label, local: cursor.local & LOCAL_MAX, done: false } }
+    }
+
+    fn local(&self) -> u64 {
+        let label = (self.cursor.label as u64) << (LOCAL_BITS + SHARD_BITS);
+        label | u64::from(self.shard) << LOCAL_BITS | self.cursor.local
+    }
+}
+
+impl<V: Deref<Target: GraphView>> ClusterView<ShardView<V>> {
+    /// The stores of all shards, by number.
+    pub fn over_stores(stores: Vec<V>, placement: Placement) -> Self {
+        let schema = schema::joined(stores.iter().map(|store| &**store.schema()));
+        let shards = (0..).zip(stores).map(|(own, store)| ShardView::new(store, own, schema.clone())).collect();
+        Self { shards, placement, schema }
+    }
+}
+
+impl<V: GraphView> ClusterView<V> {
+    fn shard(&self, number: u16) -> &V {
+        &self.shards[usize::from(number)]
+    }
+
+    /// The answers of all owners of a batch, one for each row.
+    fn asked<T: Clone + Default>(
+        &self,
+        elements: Elements<'_>,
+        ask: impl Fn(&V, Elements<'_>) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        let split = Split::of(elements, self.placement.shards);
+        if let Some(only) = split.only() {
+            return ask(self.shard(only), elements);
+        }
+        let answers = split.parts.iter().map(|(shard, rows)| ask(self.shard(*shard), rows_of(elements, rows).batch()));
+        let answers = answers.collect::<Result<_>>()?;
+        Ok(split.joined(answers))
+    }
+
+    /// The primary labels that a scan visits, in order.
+    fn labels_of(&self, kind: ElementKind, scan: &Scan) -> Vec<LabelId> {
+        let labels = (0..self.schema.labels(kind).len()).map(|label| LabelId(label as u16));
+        labels.filter(|label| scan.tests_of(&self.schema, kind, *label).is_some()).collect()
+    }
+
+    /// A scan of one label, which an element may also carry beside its own.
+    fn scan_of(&self, scan: &Scan, label: LabelId) -> Scan {
+        let own = scan.labels.as_ref().filter(|labels| !labels.contains(&label));
+        let own = own.map(|labels| LabelTest { labels: labels.clone(), is_negated: false });
+        Scan { labels: Some(vec![label]), also: scan.also.iter().cloned().chain(own).collect(), ..scan.clone() }
+    }
+
+    /// Whether vertices of other labels may carry a label.
+    fn is_carried(&self, kind: ElementKind, label: LabelId) -> bool {
+        kind == ElementKind::Vertex && self.schema.are_carried_elsewhere(&[label])
+    }
+
+    /// Goes on with a scan: calls `f` with the next shard, its scan and its cursor, until it has given something or all is done.
+    fn go_on<T>(
+        &self,
+        kind: ElementKind,
+        scan: &Scan,
+        cursor: &mut ScanCursor,
+        mut f: impl FnMut(&V, &Scan, &mut ScanCursor, LabelId) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let labels = self.labels_of(kind, scan);
+        let Some(label) = labels.get(cursor.label) else {
+            cursor.done = true;
+            return Ok(None);
+        };
+        let mut at = Position::of(cursor);
+        let given = f(self.shard(at.shard), &self.scan_of(scan, *label), &mut at.cursor, *label)?;
+        if at.cursor.done {
+            at = Position { shard: at.shard + 1, cursor: ScanCursor::default() };
+        }
+        if at.shard == self.placement.shards {
+            (cursor.label, cursor.local) = (cursor.label + 1, 0);
+        } else {
+            cursor.local = at.local();
+        }
+        cursor.done = cursor.label == labels.len();
+        Ok(Some(given))
+    }
+
+    /// The shards in which an id may be found.
+    fn homes(&self, label: Option<LabelId>, id: &ExternalId) -> Vec<u16> {
+        let named = VertexId::from_generated(id).map(VertexId::shard).filter(|shard| *shard < self.placement.shards);
+        let mut homes = vec![self.placement.home(label.unwrap_or(LabelId(0)), id)];
+        homes.extend(named.filter(|shard| *shard != homes[0]));
+        homes
+    }
+
+    /// A hop without what the shards of the targets cannot tell of edges, and what is left to do here. They know the time of an edge, and
+    /// no other property.
+    fn tellable<'h>(&self, hop: &'h Hop) -> (Hop, Option<&'h Filter>) {
+        let is_time = |key: KeyId| match (&hop.labels, hop.direction) {
+            (_, Direction::Out) => true,
+            (Some(labels), _) => labels.iter().all(|label| self.time(*label) == Some(key)),
+            (None, _) => (0..self.schema.edge_labels.len()).all(|label| self.time(LabelId(label as u16)) == Some(key)),
+        };
+        let latest = hop.latest.filter(|latest| is_time(latest.key));
+        match &hop.filter {
+            Some(filter) if !is_time(filter.key) => {
+                let wants = Wants { rows: true, neighbors: true, edges: true };
+                (Hop { filter: None, latest: None, limit: None, wants, ..hop.clone() }, Some(filter))
+            }
+            _ => (Hop { latest, ..hop.clone() }, None),
+        }
+    }
+
+    fn time(&self, label: LabelId) -> Option<KeyId> {
+        self.schema.label_schema(ElementKind::Edge, label)?.time
+    }
+
+    /// The edges of each row, of one shard or of several.
+    fn gather(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
+        let split = Split::new(from.iter().map(|vertex| vertex.shard()), self.placement.shards);
+        if let Some(only) = split.only() {
+            return self.shard(only).neighbors(from, hop, out);
+        }
+        let hop_with_rows = Hop { wants: Wants { rows: true, ..hop.wants }, ..hop.clone() };
+        // For each row, its answer: which one, and the range there.
+        let (mut found, mut ranges) = (Vec::with_capacity(split.parts.len()), vec![(0, 0..0); from.len()]);
+        for (part, (shard, rows)) in split.parts.iter().enumerate() {
+            let some: Vec<VertexId> = rows.iter().map(|row| from[*row as usize]).collect();
+            let mut answer = Adjacency::default();
+            self.shard(*shard).neighbors(&some, &hop_with_rows, &mut answer)?;
+            let mut at = 0;
+            for (number, row) in rows.iter().enumerate() {
+                let start = at;
+                while answer.rows.get(at).is_some_and(|of| *of as usize == number) {
+                    at += 1;
+                }
+                ranges[*row as usize] = (part, start..at);
+            }
+            found.push(answer);
+        }
+        for (row, (part, range)) in ranges.into_iter().enumerate() {
+            let Some(answer) = found.get(part) else { continue };
+            if hop.wants.rows {
+                out.rows.extend(range.clone().map(|_| row as u32));
+            }
+            if hop.wants.neighbors {
+                out.neighbors.extend_from_slice(&answer.neighbors[range.clone()]);
+            }
+            if hop.wants.edges {
+                out.edges.extend_from_slice(&answer.edges[range]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The edges of each row that pass a filter, which their own shards answer.
+    fn filtered(&self, from: &[VertexId], hop: &Hop, filter: &Filter) -> Result<Adjacency> {
+        let mut all = Adjacency::default();
+        self.gather(from, hop, &mut all)?;
+        let pass = self.pass(Elements::Edges(&all.edges), filter.key, &filter.predicate)?;
+        let kept = |at: &usize| pass[*at];
+        let rows = (0..all.rows.len()).filter(kept).map(|at| all.rows[at]).collect();
+        let neighbors = (0..all.neighbors.len()).filter(kept).map(|at| all.neighbors[at]).collect();
+        let edges = (0..all.edges.len()).filter(kept).map(|at| all.edges[at]).collect();
+        Ok(Adjacency { rows, neighbors, edges })
+    }
+}
+
+impl<V: GraphView> Catalog for ClusterView<V> {
+    fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    fn statistics(&self) -> Result<Arc<Statistics>> {
+        let mut all = Statistics::default();
+        for shard in &self.shards {
+            let of = shard.statistics()?;
+            for (sums, counts) in [(&mut all.vertices, &of.vertices), (&mut all.edges, &of.edges)] {
+                sums.resize(sums.len().max(counts.len()), 0);
+                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            }
+        }
+        Ok(Arc::new(all))
+    }
+
+    fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
+        self.shards.iter().all(|shard| shard.is_searchable(of, predicate))
+    }
+
+    fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
+        self.shards.iter().map(|shard| shard.candidates(of, predicate)).try_fold(0, |sum: u64, n| Ok(sum.saturating_add(n?)))
+    }
+}
+
+impl<V: GraphView> GraphView for ClusterView<V> {
+    fn distance(&self) -> Distance {
+        self.shards.first().map_or(Distance::HERE, V::distance)
+    }
+
+    fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
+        let first = out.len();
+        while !cursor.done && out.len() - first < limit {
+            let left = limit - (out.len() - first);
+            self.go_on(ElementKind::Vertex, scan, cursor, |shard, scan, cursor, label| {
+                let before = out.len();
+                shard.scan_vertices(scan, cursor, left, out)?;
+                let found = out.split_off(before);
+                out.extend(found.into_iter().filter(|vertex| vertex.label() == label));
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
+        let first = out.len();
+        while !cursor.done && out.len() - first < limit {
+            let left = limit - (out.len() - first);
+            self.go_on(ElementKind::Edge, scan, cursor, |shard, scan, cursor, _| shard.scan_edges(scan, cursor, left, out))?;
+        }
+        Ok(())
+    }
+
+    fn scan(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor, limit: usize) -> Result<Scanned> {
+        let labels = self.labels_of(kind, scan);
+        if labels.get(cursor.label).is_none_or(|label| self.is_carried(kind, *label)) {
+            return scan_and_read(self, kind, scan, cursor, limit);
+        }
+        let scanned = self.go_on(kind, scan, cursor, |shard, scan, cursor, _| shard.scan(kind, scan, cursor, limit))?;
+        Ok(scanned.unwrap_or(Scanned { elements: ElementIds::none(kind), columns: Vec::new() }))
+    }
+
+    fn count(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Result<u64> {
+        let counted = self.go_on(kind, scan, cursor, |shard, scan, cursor, label| {
+            if !self.is_carried(kind, label) {
+                return shard.count(kind, scan, cursor);
+            }
+            let mut found = Vec::new();
+            shard.scan_vertices(scan, cursor, 8192, &mut found)?;
+            Ok(found.iter().filter(|vertex| vertex.label() == label).count() as u64)
+        })?;
+        Ok(counted.unwrap_or(0))
+    }
+
+    fn find_vertices(&self, label: Option<LabelId>, ids: &[ExternalId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
+        if self.placement.id_space == IdSpace::Label && label.is_none() {
+            out.resize(out.len() + ids.len(), None);
+            return Ok(());
+        }
+        let first = out.len();
+        out.resize(first + ids.len(), None);
+        let mut asked: Vec<Vec<u32>> = vec![Vec::new(); self.shards.len()];
+        for (row, id) in ids.iter().enumerate() {
+            self.homes(label, id).into_iter().for_each(|home| asked[usize::from(home)].push(row as u32));
+        }
+        for (shard, rows) in self.shards.iter().zip(asked).filter(|(_, rows)| !rows.is_empty()) {
+            let some: Vec<ExternalId> = rows.iter().map(|row| ids[*row as usize].clone()).collect();
+            let mut found = Vec::with_capacity(some.len());
+            shard.find_vertices(label, &some, &mut found)?;
+            for (row, found) in rows.into_iter().zip(found) {
+                let known = &mut out[first + row as usize];
+                *known = known.or(found);
+            }
+        }
+        Ok(())
+    }
+
+    fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()> {
+        let first = out.len();
+        out.resize(first + ids.len(), None);
+        for (number, shard) in (0..).zip(&self.shards) {
+            // A generated id says in which shard it is; of others, any shard may have the edge.
+            let is_here = |id: &ExternalId| EdgeId::from_generated(id).is_none_or(|edge| edge.shard() == number);
+            let rows: Vec<usize> = (0..ids.len()).filter(|row| out[first + row].is_none() && is_here(&ids[*row])).collect();
+            let mut found = Vec::with_capacity(rows.len());
+            shard.find_edges(&rows.iter().map(|row| ids[*row].clone()).collect::<Vec<_>>(), &mut found)?;
+            rows.into_iter().zip(found).for_each(|(row, found)| out[first + row] = found);
+        }
+        Ok(())
+    }
+
+    fn external_ids(&self, elements: Elements<'_>) -> Result<PropertyColumn> {
+        let split = Split::of(elements, self.placement.shards);
+        if let Some(only) = split.only() {
+            return self.shard(only).external_ids(elements);
+        }
+        let ask = |(shard, rows): &(u16, Vec<u32>)| self.shard(*shard).external_ids(rows_of(elements, rows).batch());
+        Ok(split.joined_columns(&split.parts.iter().map(ask).collect::<Result<Vec<_>>>()?))
+    }
+
+    fn contain(&self, elements: Elements<'_>) -> Result<Vec<bool>> {
+        self.asked(elements, |shard, elements| shard.contain(elements))
+    }
+
+    fn all_further_labels(&self, vertices: &[VertexId], out: &mut Vec<Vec<LabelId>>) -> Result<()> {
+        let mut found = self.asked(Elements::Vertices(vertices), |shard, elements| {
+            let mut found = Vec::with_capacity(elements.len());
+            let Elements::Vertices(vertices) = elements else { return Ok(found) };
+            shard.all_further_labels(vertices, &mut found).map(|()| found)
+        })?;
+        out.append(&mut found);
+        Ok(())
+    }
+
+    fn neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
+        let (told, Some(filter)) = self.tellable(hop) else {
+            let (told, _) = self.tellable(hop);
+            return self.gather(from, &told, out);
+        };
+        let found = self.filtered(from, &told, filter)?;
+        let (mut last, mut of_row) = (None, 0);
+        for (at, row) in found.rows.iter().enumerate() {
+            of_row = if last.replace(*row) == Some(*row) { of_row + 1 } else { 0 };
+            if hop.limit.is_some_and(|limit| of_row >= limit) {
+                continue;
+            }
+            if hop.wants.rows {
+                out.rows.push(*row);
+            }
+            if hop.wants.neighbors {
+                out.neighbors.push(found.neighbors[at]);
+            }
+            if hop.wants.edges {
+                out.edges.push(found.edges[at]);
+            }
+        }
+        Ok(())
+    }
+
+    fn degrees(&self, from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()> {
+        let (told, left) = self.tellable(hop);
+        if let Some(filter) = left {
+            let first = out.len();
+            out.resize(first + from.len(), 0);
+            self.filtered(from, &told, filter)?.rows.iter().for_each(|row| out[first + *row as usize] += 1);
+            return Ok(());
+        }
+        let mut found = self.asked(Elements::Vertices(from), |shard, elements| {
+            let mut found = Vec::with_capacity(elements.len());
+            let Elements::Vertices(from) = elements else { return Ok(found) };
+            shard.degrees(from, &told, &mut found).map(|()| found)
+        })?;
+        out.append(&mut found);
+        Ok(())
+    }
+
+    fn columns(&self, elements: Elements<'_>, keys: &[KeyId], out: &mut Vec<PropertyColumn>) -> Result<()> {
+        let split = Split::of(elements, self.placement.shards);
+        if let Some(only) = split.only() {
+            return self.shard(only).columns(elements, keys, out);
+        }
+        let mut answers: Vec<Vec<PropertyColumn>> = Vec::with_capacity(split.parts.len());
+        for (shard, rows) in &split.parts {
+            let mut columns = Vec::with_capacity(keys.len());
+            self.shard(*shard).columns(rows_of(elements, rows).batch(), keys, &mut columns)?;
+            answers.push(columns);
+        }
+        for key in 0..keys.len() {
+            let of_key: Vec<PropertyColumn> = answers.iter().map(|columns| columns[key].clone()).collect();
+            out.push(split.joined_columns(&of_key));
+        }
+        Ok(())
+    }
+
+    fn keys(&self, elements: Elements<'_>, out: &mut Vec<KeyId>) -> Result<()> {
+        let mut all = Vec::new();
+        for (shard, rows) in &Split::of(elements, self.placement.shards).parts {
+            self.shard(*shard).keys(rows_of(elements, rows).batch(), &mut all)?;
+        }
+        all.sort_unstable();
+        all.dedup();
+        out.append(&mut all);
+        Ok(())
+    }
+
+    fn have(&self, elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>> {
+        self.asked(elements, |shard, elements| shard.have(elements, key))
+    }
+
+    fn pass(&self, elements: Elements<'_>, key: KeyId, predicate: &Predicate) -> Result<Vec<bool>> {
+        self.asked(elements, |shard, elements| shard.pass(elements, key, predicate))
+    }
+
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        let mut shards = Vec::with_capacity(self.shards.len());
+        for shard in &self.shards {
+            let Some(fork) = shard.fork()? else { return Ok(None) };
+            shards.push(Forked(fork));
+        }
+        Ok(Some(Box::new(ClusterView { shards, placement: self.placement, schema: self.schema.clone() })))
+    }
+
+    fn search(
+        &self,
+        of: PropertyId,
+        predicate: &Predicate,
+        cursor: &mut SearchCursor,
+        limit: usize,
+    ) -> Result<Option<ElementIds>> {
+        // The place of the element that was looked at last says the shard; behind its last place, the next one begins.
+        let mut shard = cursor.after.map_or(0, |after| (after >> LOCAL_BITS) as u16);
+        let mut after = cursor.after.map(|after| after & LOCAL_MAX);
+        if after == Some(LOCAL_MAX) {
+            (shard, after) = (shard + 1, None);
+        }
+        if shard >= self.placement.shards {
+            cursor.done = true;
+            return Ok(self.is_searchable(of, predicate).then(|| ElementIds::none(of.kind)));
+        }
+        let mut within = SearchCursor { after, found: cursor.found.take(), done: false };
+        let Some(found) = self.shard(shard).search(of, predicate, &mut within, limit)? else { return Ok(None) };
+        let first = u64::from(shard) << LOCAL_BITS;
+        cursor.done = within.done && shard + 1 == self.placement.shards;
+        (cursor.after, cursor.found) = match (within.done, within.after) {
+            (true, _) => (Some(first | LOCAL_MAX), None),
+            (false, Some(after)) => (Some(first | after), within.found),
+            (false, None) => ((shard > 0).then(|| (first - 1) | LOCAL_MAX), within.found),
+        };
+        Ok(Some(found))
+    }
+}
+
+/// A shard in another thread.
+struct Forked(Box<dyn GraphView + Send>);
+
+impl Through for Forked {
+    type View<'a> = &'a (dyn GraphView + Send);
+
+    fn through(&self) -> Result<Self::View<'_>> {
+        Ok(&*self.0)
+    }
+
+    fn schema(&self) -> &Arc<Schema> {
+        self.0.schema()
+    }
+
+    fn distance(&self) -> Distance {
+        self.0.distance()
+    }
+
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        self.0.fork()
+    }
+}
