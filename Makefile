@@ -33,6 +33,8 @@ test: test-rust test-python ## every test: Rust, Python, examples, and Gremlin c
 	cargo run --release -q --bin conformance -- --if-available --store oracle
 	$(call say,the same over toy graphs in files)
 	cargo run --release -q --bin conformance -- --if-available --store lake
+	$(call say,the same over three shards)
+	cargo run --release -q --bin conformance -- --if-available --store shards
 	$(call say,the same through a server)
 	cargo run --release -q --bin conformance -- --if-available --store wire
 	$(call say,the same as bytecode)

@@ -14,6 +14,7 @@ use mangrove_testkit::far::{FAILURES, FailingView, SlowView};
 use tempfile::TempDir;
 
 use crate::services::SERVICES;
+use crate::shards::Shards;
 use crate::wire::Wire;
 
 /// A query that runs longer counts as failed.
@@ -32,6 +33,8 @@ pub enum StoreKind {
     Bytecode,
     /// GraphAr files, for the graphs that scenarios only read, if the format can hold them. Others are in memory.
     Lake,
+    /// Three shards, each a durable store in a temporary directory.
+    Shards,
 }
 
 pub enum Database {
@@ -42,6 +45,7 @@ pub enum Database {
         _directory: TempDir,
     },
     Wire(Box<Wire>),
+    Shards(Box<Shards>),
     Lake {
         graph: Box<Oracle>,
         files: LakeView,
@@ -54,6 +58,7 @@ impl Database {
     pub fn create(kind: StoreKind) -> Result<Self, String> {
         match kind {
             StoreKind::Oracle | StoreKind::Lake => Ok(Database::Oracle(Box::default())),
+            StoreKind::Shards => Ok(Database::Shards(Box::new(Shards::create()?))),
             StoreKind::Hot | StoreKind::Wire | StoreKind::Bytecode => {
                 let directory = tempfile::tempdir().map_err(|e| format!("no temporary directory: {e}"))?;
                 let options = OpenOptions { durability: Durability::Relaxed, ..OpenOptions::default() };
@@ -93,6 +98,7 @@ impl Database {
             Database::Oracle(graph) => read(&SlowView::new(&**graph, Duration::ZERO)),
             Database::Hot { store, .. } => read(&store.snapshot().map_err(|e| e.to_string())?),
             Database::Wire(wire) => wire.read(read),
+            Database::Shards(shards) => shards.read(read),
             Database::Lake { files, .. } => read(files),
         }
     }
@@ -112,6 +118,7 @@ impl Database {
                 }
                 Ok(result)
             }
+            Database::Shards(shards) => shards.write(keep, write),
             Database::Wire(_) => Err("a graph behind a server is changed by queries only".into()),
             Database::Hot { store, .. } => {
                 let mut transaction = store.begin().map_err(|e| e.to_string())?;

@@ -18,6 +18,7 @@ mod notation;
 mod report;
 mod scenario;
 mod services;
+mod shards;
 mod support;
 mod wire;
 

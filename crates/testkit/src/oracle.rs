@@ -21,6 +21,7 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::panic::RefUnwindSafe;
 use std::sync::Arc;
 
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, Schema, VertexId};
@@ -48,7 +49,7 @@ pub struct Oracle {
 #[derive(Clone)]
 pub struct Homes {
     pub shards: u16,
-    pub home: Arc<dyn Fn(LabelId, &ExternalId) -> u16 + Send + Sync>,
+    pub home: Arc<dyn Fn(LabelId, &ExternalId) -> u16 + Send + Sync + RefUnwindSafe>,
 }
 
 impl Default for Homes {

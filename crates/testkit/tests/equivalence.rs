@@ -26,15 +26,17 @@ use mangrove_testkit::far::{FAILURES, FailingView, SlowView};
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::interpreter::{Failure, interpret};
 use mangrove_testkit::queries::{RandomQuery, SmallGraph, query};
-use mangrove_testkit::shapes;
 use mangrove_testkit::suite::StoreUnderTest;
+use mangrove_testkit::{Oracle, shapes};
 use support::StoreInDir;
+use support::shards::Shards;
 
 const PAIRS: u64 = 3000;
 const SEED: u64 = 7;
 const QUERIES_PER_GRAPH: u64 = 25;
-/// For one in this many graphs, the hot store runs the queries too.
+/// For one in this many graphs, the hot store runs the queries too, and for one, a graph in shards. `MANGROVE_EQUIVALENCE_STORES` changes it.
 const GRAPHS_PER_STORE: u64 = 20;
+const SHARDS: [u16; 4] = [1, 2, 3, 8];
 /// One in this many graphs is large. `MANGROVE_EQUIVALENCE_LARGE` changes it.
 const GRAPHS_PER_LARGE: u64 = 50;
 /// Pairs that take more traversers are skipped.
@@ -97,6 +99,43 @@ enum Verdict {
     Different(Vec<Run>),
 }
 
+/// Which store runs the queries too.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Stored {
+    Nowhere,
+    InDirectory,
+    /// In so many shards. Then the interpreter runs on an oracle that gives the same ids.
+    InShards(u16),
+}
+
+impl Stored {
+    /// That of a graph by its number.
+    fn of(number: u64, large: bool, graphs_per_store: u64) -> Self {
+        let (group, within) = (number / graphs_per_store, number % graphs_per_store);
+        match within {
+            _ if large && group.is_multiple_of(2) => Stored::InDirectory,
+            0 => Stored::InDirectory,
+            _ if large || within == graphs_per_store / 2 => Stored::InShards(SHARDS[group as usize % SHARDS.len()]),
+            _ => Stored::Nowhere,
+        }
+    }
+
+    /// The store with a graph in it, and an oracle with the same ids.
+    fn with(self, graph: &SmallGraph) -> (Option<Box<dyn StoreUnderTest>>, Oracle) {
+        let store: Box<dyn StoreUnderTest> = match self {
+            Stored::Nowhere => return (None, graph.oracle()),
+            Stored::InDirectory => Box::new(StoreInDir::temporary(IdSpace::Graph)),
+            Stored::InShards(shards) => Box::new(Shards::new(shards, IdSpace::Graph)),
+        };
+        let mut oracle = store.oracle(IdSpace::Graph);
+        graph.write(&mut oracle).expect("an empty graph takes it");
+        let mut transaction = store.begin().expect("begin");
+        graph.write(transaction.graph()).expect("an empty store takes it");
+        transaction.commit().expect("commit");
+        (Some(store), oracle)
+    }
+}
+
 fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule: usize, demand: Demand) -> Verdict {
     let expected = match catch_unwind(AssertUnwindSafe(|| interpreted(view, text))) {
         Ok(Ok(outcome)) => outcome,
@@ -127,14 +166,14 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
         runs.push(("far away, with failures".to_owned(), outcome));
     }
     if let Some(stored) = stored {
-        runs.push(("every rule, hot store".to_owned(), executed(stored, text, Vec::new())));
+        runs.push(("every rule, store".to_owned(), executed(stored, text, Vec::new())));
         for (how, sends_bytes) in [("crew", false), ("crew that gets bytes", true)] {
             let options = QueryOptions { crew: Some(crew(sends_bytes)), ..QueryOptions::default() };
-            runs.push((format!("every rule, hot store, {how}"), executed_with(stored, text, options)));
+            runs.push((format!("every rule, store, {how}"), executed_with(stored, text, options)));
         }
         let options = QueryOptions { crew: Some(crew(true)), ..QueryOptions::default() };
         let far = SlowView::new(stored, Duration::ZERO);
-        runs.push(("every rule, hot store far away, crew that gets bytes".to_owned(), executed_with(&far, text, options)));
+        runs.push(("every rule, store far away, crew that gets bytes".to_owned(), executed_with(&far, text, options)));
     }
     let same = expected != Outcome::Panic && runs.iter().all(|(_, outcome)| demand.met(&expected, outcome));
     if same {
@@ -220,7 +259,7 @@ fn shrink(
     mut graph: SmallGraph,
     mut query: RandomQuery,
     rule: usize,
-    stored: bool,
+    stored: Stored,
     demand: Demand,
 ) -> (SmallGraph, RandomQuery) {
     let differs = |graph: &SmallGraph, query: &RandomQuery| {
@@ -237,22 +276,10 @@ fn shrink(
     }
 }
 
-fn judge_alone(graph: &SmallGraph, query: &RandomQuery, rule: usize, stored: bool, demand: Demand) -> Verdict {
-    let oracle = graph.oracle();
-    if !stored {
-        return judge(&oracle, None, &query.to_string(), rule, demand);
-    }
-    let store = store_of(graph);
-    let snapshot = store.snapshot().expect("snapshot");
-    judge(&oracle, Some(&*snapshot), &query.to_string(), rule, demand)
-}
-
-fn store_of(graph: &SmallGraph) -> StoreInDir {
-    let store = StoreInDir::temporary(IdSpace::Graph);
-    let mut transaction = store.begin().expect("begin");
-    graph.write(transaction.graph()).expect("an empty store takes it");
-    transaction.commit().expect("commit");
-    store
+fn judge_alone(graph: &SmallGraph, query: &RandomQuery, rule: usize, stored: Stored, demand: Demand) -> Verdict {
+    let (store, oracle) = stored.with(graph);
+    let snapshot = store.as_ref().map(|store| store.snapshot().expect("snapshot"));
+    judge(&oracle, snapshot.as_deref(), &query.to_string(), rule, demand)
 }
 
 fn report(graph: &SmallGraph, query: &RandomQuery, runs: &[Run], heading: &str) -> String {
@@ -284,6 +311,7 @@ fn shown(outcome: &Outcome) -> String {
 #[derive(Default)]
 struct Tally {
     graphs_per_large: u64,
+    graphs_per_store: u64,
     next_graph: AtomicU64,
     /// Pairs that were judged, whatever the verdict.
     pairs: AtomicU64,
@@ -298,8 +326,8 @@ fn run_graph(seed: u64, number: u64, tally: &Tally) {
     let mut random = Random::new(seed.wrapping_mul(0x0001_0000_0001).wrapping_add(number));
     let large = number % tally.graphs_per_large == tally.graphs_per_large / 2;
     let graph = if large { SmallGraph::draw_large(&mut random) } else { SmallGraph::draw(&mut random) };
-    let oracle = graph.oracle();
-    let store = (large || number.is_multiple_of(GRAPHS_PER_STORE)).then(|| store_of(&graph));
+    let stored = Stored::of(number, large, tally.graphs_per_store);
+    let (store, oracle) = stored.with(&graph);
     let snapshot = store.as_ref().map(|store| store.snapshot().expect("snapshot"));
     for _ in 0..if large { QUERIES_PER_GRAPH / 5 } else { QUERIES_PER_GRAPH } {
         let query = query(&mut random);
@@ -321,8 +349,8 @@ fn run_graph(seed: u64, number: u64, tally: &Tally) {
             Verdict::Different(runs) => {
                 let order_alone = runs.iter().all(|(_, outcome)| outcome.sorted() == runs[0].1.sorted());
                 let demand = Demand { order: order_alone && runs[0].1 != Outcome::Panic, ..demand };
-                let stored =
-                    runs.last().is_some_and(|(way, outcome)| way.contains("hot") && !demand.met(&runs[0].1, outcome));
+                let differs = |(way, outcome): &Run| way.contains("store") && !demand.met(&runs[0].1, outcome);
+                let stored = if runs.iter().any(differs) { stored } else { Stored::Nowhere };
                 let heading = format!("seed {seed}, graph {number}: {query}\n");
                 let (graph, query) = shrink(graph.clone(), query, rule, stored, demand);
                 let Verdict::Different(runs) = judge_alone(&graph, &query, rule, stored, demand) else { continue };
@@ -354,7 +382,8 @@ fn rules_change_no_result_and_the_engine_is_right() {
     let pairs = support::number_from_env("MANGROVE_EQUIVALENCE_PAIRS").unwrap_or(PAIRS);
     let seed = support::number_from_env("MANGROVE_EQUIVALENCE_SEED").unwrap_or(SEED);
     let large = support::number_from_env("MANGROVE_EQUIVALENCE_LARGE").unwrap_or(GRAPHS_PER_LARGE).max(1);
-    let tally = Tally { graphs_per_large: large, ..Tally::default() };
+    let stores = support::number_from_env("MANGROVE_EQUIVALENCE_STORES").unwrap_or(GRAPHS_PER_STORE).max(2);
+    let tally = Tally { graphs_per_large: large, graphs_per_store: stores, ..Tally::default() };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
