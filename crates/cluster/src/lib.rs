@@ -8,6 +8,7 @@
 //!   view        all shards as one GraphView: every call goes to the owners of what it asks for
 //!   schema      the schemas of all shards as one
 //!   change      all shards as one GraphWrite: every change goes to the shards that keep it
+//!   log         the sequence of commits that shards apply, and the rule by which one writer at a time makes them
 //! ```
 //!
 //! A shard is a store of its own. A vertex and its properties are in one shard. An edge, with its properties, is in the shard of its
@@ -20,6 +21,7 @@
 //!    shard.
 
 mod change;
+pub mod log;
 mod names;
 mod placement;
 mod schema;

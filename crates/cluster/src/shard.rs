@@ -9,7 +9,7 @@ use mangrove_graph::{
     Schema, SearchCursor, Statistics, Value, VertexId,
 };
 
-use crate::names::{self, Own, carrying, comes_in, coming_in, leaving};
+use crate::names::{self, Own, comes_in, coming_in, leaving};
 
 /// The store of a shard as a part of the graph. It has the vertices that live in the shard, the edges that leave them, and lists of the edges
 /// that come into them.
@@ -21,9 +21,10 @@ pub struct ShardView<V> {
 }
 
 impl<V> ShardView<V> {
-    /// `own` is the number of the shard.
-    pub fn new(store: V, own: u16, schema: Arc<Schema>) -> Self {
-        Self { store, own: Own(own), schema }
+    /// The store of the shard `number` of so many.
+    pub fn new(store: V, number: u16, shards: u16, schema: Arc<Schema>) -> Self {
+        let own = Own { number, shards };
+        Self { store, own, schema }
     }
 }
 
@@ -46,16 +47,32 @@ impl<V: Deref<Target: GraphView>> ShardView<V> {
         if kind == ElementKind::Vertex {
             return scan.clone();
         }
-        let to = |labels: &[LabelId]| labels.iter().map(|label| leaving(*label)).collect::<Vec<_>>();
+        let to = |labels: &[LabelId]| labels.iter().filter(is_possible).map(|label| leaving(*label)).collect::<Vec<_>>();
         let all = || (0..self.schema.edge_labels.len() as u16).map(|label| leaving(LabelId(label))).collect();
         let also = scan.also.iter().map(|test| LabelTest { labels: to(&test.labels), ..test.clone() });
         Scan { labels: Some(scan.labels.as_deref().map_or_else(all, to)), also: also.collect(), ..scan.clone() }
     }
 
+    /// Goes on with a scan of the store. The cursor counts the labels of the graph.
+    fn scanned<T>(
+        &self,
+        kind: ElementKind,
+        cursor: &mut ScanCursor,
+        scan: impl FnOnce(&mut ScanCursor) -> Result<T>,
+    ) -> Result<T> {
+        if kind == ElementKind::Vertex {
+            return scan(cursor);
+        }
+        let mut within = ScanCursor { label: cursor.label * 2, ..cursor.clone() };
+        let scanned = scan(&mut within)?;
+        *cursor = ScanCursor { label: within.label.div_ceil(2), ..within };
+        Ok(scanned)
+    }
+
     /// A hop over both sides of edges. Outgoing edges have labels of their own, and so have incoming ones.
     fn hop_within(&self, hop: &Hop) -> Hop {
         let labels = hop.labels.as_ref().map(|labels| {
-            labels.iter().flat_map(|label| match hop.direction {
+            labels.iter().filter(is_possible).flat_map(|label| match hop.direction {
                 Direction::Out => vec![leaving(*label)],
                 Direction::In => vec![coming_in(*label)],
                 Direction::Both => vec![leaving(*label), coming_in(*label)],
@@ -73,16 +90,23 @@ impl<V: Deref<Target: GraphView>> ShardView<V> {
         };
         edges.iter_mut().for_each(|edge| *edge = self.own.graph_edge_ref(*edge));
         for (row, at) in entering.into_iter().enumerate() {
-            edges[at].id = carried_by(&carried, row)?;
+            edges[at].id = self.carried_by(edges[at].id.label(), &carried, row)?;
         }
         Ok(())
     }
+
+    /// The edge of a label that comes in with one of these ids.
+    fn carried_by(&self, label: LabelId, ids: &PropertyColumn, row: usize) -> Result<EdgeId> {
+        let cell = ids.cell(row);
+        let id = cell.values().next().and_then(Value::as_i64);
+        let edge = id.map(|id| self.own.carrying(label, id));
+        edge.ok_or_else(|| GraphError::corrupt("an edge that comes into a shard without its id"))
+    }
 }
 
-fn carried_by(ids: &PropertyColumn, row: usize) -> Result<EdgeId> {
-    let cell = ids.cell(row);
-    let id = cell.values().next().and_then(Value::as_i64);
-    id.map(carrying).ok_or_else(|| GraphError::corrupt("an edge that comes into a shard without its id"))
+/// Whether a graph in shards can have an edge label.
+fn is_possible(label: &&LabelId) -> bool {
+    usize::from(label.0) < names::EDGE_LABELS_MAX
 }
 
 impl<V: Deref<Target: GraphView>> Catalog for ShardView<V> {
@@ -119,13 +143,15 @@ impl<V: Deref<Target: GraphView>> GraphView for ShardView<V> {
 
     fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
         let first = out.len();
-        self.store.scan_edges(&self.scan_within(ElementKind::Edge, scan), cursor, limit, out)?;
+        let scan = self.scan_within(ElementKind::Edge, scan);
+        self.scanned(ElementKind::Edge, cursor, |cursor| self.store.scan_edges(&scan, cursor, limit, out))?;
         out[first..].iter_mut().for_each(|edge| *edge = self.own.graph_edge_ref(*edge));
         Ok(())
     }
 
     fn scan(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor, limit: usize) -> Result<Scanned> {
-        let mut scanned = self.store.scan(kind, &self.scan_within(kind, scan), cursor, limit)?;
+        let scan = self.scan_within(kind, scan);
+        let mut scanned = self.scanned(kind, cursor, |cursor| self.store.scan(kind, &scan, cursor, limit))?;
         match &mut scanned.elements {
             ElementIds::Vertices(ids) => ids.iter_mut().for_each(|vertex| *vertex = self.own.vertex(*vertex)),
             ElementIds::Edges(edges) => edges.iter_mut().for_each(|edge| *edge = self.own.graph_edge_ref(*edge)),
@@ -134,7 +160,8 @@ impl<V: Deref<Target: GraphView>> GraphView for ShardView<V> {
     }
 
     fn count(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Result<u64> {
-        self.store.count(kind, &self.scan_within(kind, scan), cursor)
+        let scan = self.scan_within(kind, scan);
+        self.scanned(kind, cursor, |cursor| self.store.count(kind, &scan, cursor))
     }
 
     fn find_vertices(&self, label: Option<LabelId>, ids: &[ExternalId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
@@ -147,7 +174,7 @@ impl<V: Deref<Target: GraphView>> GraphView for ShardView<V> {
     fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()> {
         // A generated id names a place.
         let within = |id: &ExternalId| match EdgeId::from_generated(id) {
-            Some(edge) if edge.shard() == self.own.0 && usize::from(edge.label().0) < names::EDGE_LABELS_MAX => {
+            Some(edge) if edge.shard() == self.own.number && usize::from(edge.label().0) < names::EDGE_LABELS_MAX => {
                 Some(self.own.edge(edge).generated())
             }
             Some(_) => None,

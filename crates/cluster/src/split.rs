@@ -2,9 +2,11 @@
 
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_select::interleave::interleave;
-use mangrove_graph::{Cell, EdgeRef, ElementIds, Elements, PropertyColumn, VertexId};
+use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementIds, Elements, PropertyColumn, VertexId};
 
-/// The rows of a batch that each shard answers for.
+use crate::names::EDGE_LABELS_MAX;
+
+/// The rows of a batch that each shard answers for. Rows of shards that the graph does not have get no answer, as elements that are not there.
 pub struct Split {
     /// By shard; only those that have rows. Rows are in order.
     pub parts: Vec<(u16, Vec<u32>)>,
@@ -14,11 +16,16 @@ pub struct Split {
 impl Split {
     /// `owners` gives the shard of each row.
     pub fn new(owners: impl Iterator<Item = u16>, shards: u16) -> Self {
+        let owners: Vec<u16> = owners.collect();
+        let rows = owners.len();
+        if let Some(only) = owners.first().filter(|first| **first < shards && owners.iter().all(|owner| owner == *first)) {
+            return Self { parts: vec![(*only, (0..rows as u32).collect())], rows };
+        }
         let mut parts: Vec<Vec<u32>> = vec![Vec::new(); usize::from(shards)];
-        let mut rows = 0;
-        for (row, owner) in owners.enumerate() {
-            parts[usize::from(owner)].push(row as u32);
-            rows += 1;
+        for (row, owner) in owners.into_iter().enumerate() {
+            if let Some(part) = parts.get_mut(usize::from(owner)) {
+                part.push(row as u32);
+            }
         }
         let parts = (0..).zip(parts).filter(|(_, rows)| !rows.is_empty()).collect();
         Self { parts, rows }
@@ -27,13 +34,13 @@ impl Split {
     pub fn of(elements: Elements<'_>, shards: u16) -> Self {
         match elements {
             Elements::Vertices(ids) => Self::new(ids.iter().map(|id| id.shard()), shards),
-            Elements::Edges(edges) => Self::new(edges.iter().map(|edge| edge.id.shard()), shards),
+            Elements::Edges(edges) => Self::new(edges.iter().map(|edge| home_of_edge(edge.id)), shards),
         }
     }
 
-    /// The only shard that answers, if there is only one.
+    /// The shard that answers for all rows, if there is only one.
     pub fn only(&self) -> Option<u16> {
-        if let [(shard, _)] = &self.parts[..] { Some(*shard) } else { None }
+        if let [(shard, rows)] = &self.parts[..] { Some(*shard).filter(|_| rows.len() == self.rows) } else { None }
     }
 
     /// Puts answers together, one for each row, in the order of the batch.
@@ -69,13 +76,20 @@ impl Split {
                 _ => return None,
             });
         }
-        let mut places = vec![(0, 0); self.rows];
+        // A row without an answer has a null.
+        let mut places = vec![(arrays.len(), 0); self.rows];
+        arrays.push(new_null_array(&data_type, 1));
         for (part, (_, rows)) in self.parts.iter().enumerate() {
             rows.iter().enumerate().for_each(|(at, row)| places[*row as usize] = (part, at));
         }
         let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
         interleave(&arrays, &places).ok().map(PropertyColumn::Typed)
     }
+}
+
+/// The shard that has an edge. Edges of labels that a graph in shards cannot have are nowhere.
+pub fn home_of_edge(edge: EdgeId) -> u16 {
+    if usize::from(edge.label().0) < EDGE_LABELS_MAX { edge.shard() } else { u16::MAX }
 }
 
 /// The elements of some rows.

@@ -9,12 +9,13 @@ use mangrove_graph::{
     Scanned, Schema, SearchCursor, Statistics, Through, VertexId, Wants, id::LOCAL_MAX, scan_and_read,
 };
 
-use crate::placement::Placement;
+use crate::placement::{Placement, SHARDS_MAX};
 use crate::schema;
 use crate::shard::ShardView;
 use crate::split::{Split, rows_of};
 
-const SHARD_BITS: u32 = 12;
+/// A scan looks at so many shards before it returns, although it has found nothing.
+const SHARDS_A_CALL: usize = 64;
 const LOCAL_BITS: u32 = LOCAL_MAX.trailing_ones();
 
 /// A graph in shards, as one.
@@ -25,35 +26,41 @@ pub struct ClusterView<V> {
     schema: Arc<Schema>,
 }
 
-/// Where a scan stands within a label: the shard, and the cursor in its store.
+/// Where a scan stands within a label: in which shard, and at which local id there.
 struct Position {
     shard: u16,
-    cursor: ScanCursor,
+    local: u64,
 }
 
 impl Position {
     fn of(cursor: &ScanCursor) -> Self {
-        let shard = (cursor.local >> LOCAL_BITS) as u16 & ((1 << SHARD_BITS) - 1);
-        let label = (cursor.local >> (LOCAL_BITS + SHARD_BITS)) as usize;
-        Self { shard, cursor: ScanCursor { label, local: cursor.local & LOCAL_MAX, done: false } }
-    }
-
-    fn local(&self) -> u64 {
-        let label = (self.cursor.label as u64) << (LOCAL_BITS + SHARD_BITS);
-        label | u64::from(self.shard) << LOCAL_BITS | self.cursor.local
+        Self { shard: (cursor.local >> LOCAL_BITS) as u16, local: cursor.local & LOCAL_MAX }
     }
 }
 
 impl<V: Deref<Target: GraphView>> ClusterView<ShardView<V>> {
     /// The stores of all shards, by number.
+    ///
+    /// # Panics
+    /// If there is not one for each shard.
     pub fn over_stores(stores: Vec<V>, placement: Placement) -> Self {
         let schema = schema::joined(stores.iter().map(|store| &**store.schema()));
-        let shards = (0..).zip(stores).map(|(own, store)| ShardView::new(store, own, schema.clone())).collect();
+        Self::with_schema(stores, placement, schema)
+    }
+
+    /// The same, if their schemas are known as one.
+    pub(crate) fn with_schema(stores: Vec<V>, placement: Placement, schema: Arc<Schema>) -> Self {
+        assert!(stores.len() == usize::from(placement.shards) && (1..=SHARDS_MAX).contains(&placement.shards));
+        let shards = (0..)
+            .zip(stores)
+            .map(|(number, store)| ShardView::new(store, number, placement.shards, schema.clone()))
+            .collect();
         Self { shards, placement, schema }
     }
 }
 
 impl<V: GraphView> ClusterView<V> {
+    /// A shard that the graph has.
     fn shard(&self, number: u16) -> &V {
         &self.shards[usize::from(number)]
     }
@@ -73,12 +80,6 @@ impl<V: GraphView> ClusterView<V> {
         Ok(split.joined(answers))
     }
 
-    /// The primary labels that a scan visits, in order.
-    fn labels_of(&self, kind: ElementKind, scan: &Scan) -> Vec<LabelId> {
-        let labels = (0..self.schema.labels(kind).len()).map(|label| LabelId(label as u16));
-        labels.filter(|label| scan.tests_of(&self.schema, kind, *label).is_some()).collect()
-    }
-
     /// A scan of one label, which an element may also carry beside its own.
     fn scan_of(&self, scan: &Scan, label: LabelId) -> Scan {
         let own = scan.labels.as_ref().filter(|labels| !labels.contains(&label));
@@ -91,36 +92,49 @@ impl<V: GraphView> ClusterView<V> {
         kind == ElementKind::Vertex && self.schema.are_carried_elsewhere(&[label])
     }
 
-    /// Goes on with a scan: calls `f` with the next shard, its scan and its cursor, until it has given something or all is done.
+    /// The label at which a scan stands; `None` at its end. Skips those of which no element passes.
+    fn label_at(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Option<LabelId> {
+        let labels = self.schema.labels(kind).len();
+        while cursor.label < labels && scan.tests_of(&self.schema, kind, LabelId(cursor.label as u16)).is_none() {
+            (cursor.label, cursor.local) = (cursor.label + 1, 0);
+        }
+        cursor.done = cursor.label >= labels;
+        (!cursor.done).then_some(LabelId(cursor.label as u16))
+    }
+
+    /// Goes on with a scan in the next shard: calls `f` with it, its scan and its cursor. `None` at the end.
     fn go_on<T>(
         &self,
         kind: ElementKind,
         scan: &Scan,
         cursor: &mut ScanCursor,
-        mut f: impl FnMut(&V, &Scan, &mut ScanCursor, LabelId) -> Result<T>,
+        f: impl FnOnce(&V, &Scan, &mut ScanCursor, LabelId) -> Result<T>,
     ) -> Result<Option<T>> {
-        let labels = self.labels_of(kind, scan);
-        let Some(label) = labels.get(cursor.label) else {
-            cursor.done = true;
-            return Ok(None);
-        };
+        let Some(label) = self.label_at(kind, scan, cursor) else { return Ok(None) };
         let mut at = Position::of(cursor);
-        let given = f(self.shard(at.shard), &self.scan_of(scan, *label), &mut at.cursor, *label)?;
-        if at.cursor.done {
-            at = Position { shard: at.shard + 1, cursor: ScanCursor::default() };
-        }
+        let Some(shard) = self.shards.get(usize::from(at.shard)) else {
+            (cursor.label, cursor.local) = (cursor.label + 1, 0);
+            return self.label_at(kind, scan, cursor).map_or(Ok(None), |_| self.go_on(kind, scan, cursor, f));
+        };
+        let mut within = ScanCursor { label: cursor.label, local: at.local, done: false };
+        let given = f(shard, &self.scan_of(scan, label), &mut within, label)?;
+        // Behind the label come vertices of others that carry it beside their own.
+        at = match within.done || within.label > cursor.label {
+            true => Position { shard: at.shard + 1, local: 0 },
+            false => Position { local: within.local, ..at },
+        };
         if at.shard == self.placement.shards {
             (cursor.label, cursor.local) = (cursor.label + 1, 0);
         } else {
-            cursor.local = at.local();
+            cursor.local = u64::from(at.shard) << LOCAL_BITS | at.local;
         }
-        cursor.done = cursor.label == labels.len();
+        self.label_at(kind, scan, cursor);
         Ok(Some(given))
     }
 
     /// The shards in which an id may be found.
     fn homes(&self, label: Option<LabelId>, id: &ExternalId) -> Vec<u16> {
-        let named = VertexId::from_generated(id).map(VertexId::shard).filter(|shard| *shard < self.placement.shards);
+        let named = made_for(id).map(VertexId::shard).filter(|shard| *shard < self.placement.shards);
         let mut homes = vec![self.placement.home(label.unwrap_or(LabelId(0)), id)];
         homes.extend(named.filter(|shard| *shard != homes[0]));
         homes
@@ -232,8 +246,11 @@ impl<V: GraphView> GraphView for ClusterView<V> {
 
     fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
         let first = out.len();
-        while !cursor.done && out.len() - first < limit {
-            let left = limit - (out.len() - first);
+        for _ in 0..SHARDS_A_CALL {
+            let left = limit.saturating_sub(out.len() - first);
+            if left == 0 || cursor.done {
+                break;
+            }
             self.go_on(ElementKind::Vertex, scan, cursor, |shard, scan, cursor, label| {
                 let before = out.len();
                 shard.scan_vertices(scan, cursor, left, out)?;
@@ -247,16 +264,18 @@ impl<V: GraphView> GraphView for ClusterView<V> {
 
     fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
         let first = out.len();
-        while !cursor.done && out.len() - first < limit {
-            let left = limit - (out.len() - first);
+        for _ in 0..SHARDS_A_CALL {
+            let left = limit.saturating_sub(out.len() - first);
+            if left == 0 || cursor.done {
+                break;
+            }
             self.go_on(ElementKind::Edge, scan, cursor, |shard, scan, cursor, _| shard.scan_edges(scan, cursor, left, out))?;
         }
         Ok(())
     }
 
     fn scan(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor, limit: usize) -> Result<Scanned> {
-        let labels = self.labels_of(kind, scan);
-        if labels.get(cursor.label).is_none_or(|label| self.is_carried(kind, *label)) {
+        if self.label_at(kind, scan, cursor).is_none_or(|label| self.is_carried(kind, label)) {
             return scan_and_read(self, kind, scan, cursor, limit);
         }
         let scanned = self.go_on(kind, scan, cursor, |shard, scan, cursor, _| shard.scan(kind, scan, cursor, limit))?;
@@ -451,6 +470,13 @@ impl<V: GraphView> GraphView for ClusterView<V> {
         };
         Ok(Some(found))
     }
+}
+
+/// The vertex for which an id was generated. A number behind a point tells the id from one that a user gave.
+fn made_for(id: &ExternalId) -> Option<VertexId> {
+    let ExternalId::String(text) = id else { return None };
+    let numbered = text.rsplit_once('.').filter(|(_, number)| number.parse::<u64>().is_ok());
+    VertexId::from_generated(id).or_else(|| VertexId::from_generated(&numbered?.0.into()))
 }
 
 /// A shard in another thread.

@@ -67,9 +67,14 @@ macro_rules! element_id {
                 self.0 & LOCAL_MAX
             }
 
+            /// Shard and local as one number.
+            pub fn place(self) -> u64 {
+                self.0 & PLACE_MAX
+            }
+
             /// The external id of an element for which the user supplied none.
             pub fn generated(self) -> ExternalId {
-                ExternalId::String(format!("#{}:{}", self.label().0, self.0 & PLACE_MAX).into())
+                ExternalId::String(format!("#{}:{}", self.label().0, self.place()).into())
             }
 
             /// The element that a generated external id names.

@@ -45,11 +45,14 @@ pub struct Oracle {
     homes: Homes,
 }
 
+/// The shard of an id of a label.
+pub type Home = dyn Fn(LabelId, &ExternalId) -> u16 + Send + Sync + RefUnwindSafe;
+
 /// In which shard a vertex with an id lives.
 #[derive(Clone)]
 pub struct Homes {
     pub shards: u16,
-    pub home: Arc<dyn Fn(LabelId, &ExternalId) -> u16 + Send + Sync + RefUnwindSafe>,
+    pub home: Arc<Home>,
 }
 
 impl Default for Homes {

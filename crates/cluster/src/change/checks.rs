@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashSet;
 use mangrove_graph::{
-    Cell, Comparison, EdgeId, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView, KeyId, LabelId, NewEdge,
-    Predicate, PropertyId, PropertySchema, Result, Scan, ScanCursor, ShardWrite, Value, ValueType, VertexId,
+    Cardinality, Cell, Comparison, EdgeId, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView, KeyId,
+    LabelId, NewEdge, Predicate, PropertyId, Result, Scan, ScanCursor, ShardWrite, Value, ValueType, VertexId,
 };
 
 use super::{ClusterChange, Whole};
-use crate::names;
 
 /// Elements that are looked at together.
 const PAGE: usize = 8192;
@@ -55,17 +54,18 @@ impl<T: ShardWrite> ClusterChange<T> {
             return Ok(());
         }
         let (view, ours): (_, HashSet<ElementId>) = (self.view(), cells.iter().map(|(element, _)| *element).collect());
-        let mut given: Vec<(&Value, ElementId)> = Vec::new();
+        let mut given: BTreeMap<Vec<u8>, Vec<(&Value, ElementId)>> = BTreeMap::new();
         for (element, cell) in cells {
             for value in cell.values().filter(|value| !value.is_null()) {
                 let is_same = Predicate::Compare(Comparison::Eq, value.clone());
-                let among = given.iter().find(|(other, by)| by != element && is_same.matches(other)).map(|(_, by)| *by);
+                let alike = given.entry(kind_of(value)).or_default();
+                let among = alike.iter().find(|(other, by)| by != element && is_same.matches(other)).map(|(_, by)| *by);
                 let before = view.search_all(of, &is_same)?;
                 let before = before.and_then(|found| found.iter().find(|other| !ours.contains(other)));
                 if let Some(other) = among.or(before) {
                     return Err(self.not_unique(of, value, other));
                 }
-                given.push((value, *element));
+                alike.push((value, *element));
             }
         }
         Ok(())
@@ -125,17 +125,6 @@ impl<T: ShardWrite> ClusterChange<T> {
         }
         Ok(None)
     }
-
-    /// The shard that knows most of a property that a declaration would forbid.
-    pub(super) fn strictest(&self, of: PropertyId, forbids: impl Fn(&PropertySchema) -> usize) -> Option<u16> {
-        let within = names::property(of);
-        let forbidden = |store: &T| {
-            let label = store.schema().label_schema(within.kind, within.label)?;
-            Some(forbids(label.property(within.key)?)).filter(|forbidden| *forbidden > 0)
-        };
-        let found = (0..).zip(&self.stores).filter_map(|(number, store)| Some((forbidden(store)?, number)));
-        found.max().map(|(_, number)| number)
-    }
 }
 
 /// The first id that is taken, or that an earlier one equals.
@@ -161,10 +150,29 @@ pub(super) fn cannot_be_ids<V: GraphView>(
     Ok((0..elements.len()).map(cannot).collect())
 }
 
-/// Text by which values that may be equal are alike.
+/// Which elements have something under a key that a declaration would forbid.
+pub(super) fn do_not_conform<V: GraphView>(
+    view: &V,
+    elements: Elements<'_>,
+    key: KeyId,
+    value_type: Option<ValueType>,
+    cardinality: Cardinality,
+) -> Result<Vec<bool>> {
+    let cells = view.properties(elements, key)?;
+    let fits = |value: &Value| value.is_null() || value_type.is_none_or(|wanted| wanted == value.value_type());
+    let conforms = |row| match cells.cell(row) {
+        Cell::Absent => true,
+        cell @ Cell::Many(_) => cardinality != Cardinality::Single && cell.values().all(fits),
+        cell => cell.values().all(fits),
+    };
+    Ok((0..elements.len()).map(|row| !conforms(row)).collect())
+}
+
+/// Bytes that are the same for values that are equal.
 fn kind_of(value: &Value) -> Vec<u8> {
-    match value.as_f64() {
-        Some(number) => (number + 0.0).to_bits().to_be_bytes().to_vec(),
-        None => value.to_string().into_bytes(),
+    let number = || value.as_f64().map(|number| (number + 0.0).to_bits());
+    match value.value_type() {
+        ValueType::Date | ValueType::DateTime => value.as_time().map_or_else(Vec::new, |time| time.to_be_bytes().to_vec()),
+        _ => number().map_or_else(|| value.to_string().into_bytes(), |number| number.to_be_bytes().to_vec()),
     }
 }

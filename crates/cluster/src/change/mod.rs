@@ -4,7 +4,7 @@
 //! arguments changes nothing. If a shard fails after another has changed, the whole is spoilt.
 
 mod checks;
-mod comers;
+mod halves;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use hashbrown::HashSet;
 use mangrove_graph::{
     Adjacency, Cardinality, Cell, Direction, EdgeId, EdgeRef, ElementId, ElementIds, ElementKind, Elements, Encoding,
     ExternalId, GraphError, GraphView, GraphWrite, Here, Hop, IdSpace, KeyId, LabelId, NewEdge, PropertyColumn, PropertyId,
-    PropertySchema, Result, Schema, ShardWrite, Through, ValueType, VertexId, Wants,
+    Result, Schema, ShardWrite, Through, ValueType, VertexId, Wants,
 };
 
-use self::checks::cannot_be_ids;
-use crate::names::{self, EDGE_LABELS_MAX, Own, carried, coming_in, coming_in_name, leaving};
-use crate::placement::Placement;
+use self::checks::{cannot_be_ids, do_not_conform};
+use crate::names::{self, EDGE_LABELS_MAX, Own, coming_in, coming_in_name, leaving};
+use crate::placement::{Placement, SHARDS_MAX};
 use crate::schema;
 use crate::shard::ShardView;
 use crate::split::{Split, rows_of};
@@ -32,18 +32,27 @@ pub struct ClusterChange<T> {
     /// By number.
     stores: Vec<T>,
     placement: Placement,
+    /// That of the graph, and those of the stores from which it was made.
     schema: Arc<Schema>,
+    schemas: Vec<Arc<Schema>>,
     spoilt: bool,
 }
 
 impl<T: ShardWrite> ClusterChange<T> {
     /// Over the stores of all shards, by number.
+    ///
+    /// # Panics
+    /// If there is not one for each shard.
     pub fn new(stores: Vec<T>, placement: Placement) -> Self {
-        let schema = Self::joined(&stores);
-        Self { stores, placement, schema, spoilt: false }
+        assert!(stores.len() == usize::from(placement.shards) && (1..=SHARDS_MAX).contains(&placement.shards));
+        let (schema, schemas) = (Arc::default(), Vec::new());
+        let mut new = Self { stores, placement, schema, schemas, spoilt: false };
+        new.learn();
+        new
     }
 
-    /// The stores, to commit them. Fails if one of them would refuse, or if a change was made by some shards only.
+    /// The stores, to commit one after the other. Fails if one of them would refuse, or if a change was made by some shards only. If the disk fails
+    /// between two commits, some shards have the changes and others do not.
     pub fn into_stores(self) -> Result<Vec<T>> {
         if self.spoilt {
             return Err(GraphError::Invalid(
@@ -54,35 +63,40 @@ impl<T: ShardWrite> ClusterChange<T> {
         Ok(self.stores)
     }
 
-    fn joined(stores: &[T]) -> Arc<Schema> {
-        schema::joined(stores.iter().map(|store| &**store.schema()))
+    /// Makes the schema anew if a store has changed its own.
+    fn learn(&mut self) {
+        let is_same = |(known, store): (&Arc<Schema>, &T)| Arc::ptr_eq(known, store.schema());
+        if self.schemas.len() != self.stores.len() || !self.schemas.iter().zip(&self.stores).all(is_same) {
+            self.schemas = self.stores.iter().map(|store| store.schema().clone()).collect();
+            self.schema = schema::joined(self.schemas.iter().map(|schema| &**schema));
+        }
     }
 
     fn view(&self) -> Whole<'_, T> {
-        ClusterView::over_stores(self.stores.iter().collect(), self.placement)
+        ClusterView::with_schema(self.stores.iter().collect(), self.placement, self.schema.clone())
     }
 
-    fn own(number: usize) -> Own {
-        Own(number as u16)
+    fn own(&self, number: u16) -> Own {
+        Own { number, shards: self.placement.shards }
     }
 
-    /// Changes some shards, one after the other. `f` gets the number of each.
+    /// Changes some shards, one after the other. `f` gets the number of each, too.
     fn change(
         &mut self,
         shards: impl IntoIterator<Item = usize>,
-        mut f: impl FnMut(usize, &mut T) -> Result<()>,
+        mut f: impl FnMut(Own, &mut T) -> Result<()>,
     ) -> Result<()> {
         for (count, shard) in shards.into_iter().enumerate() {
-            let outcome = f(shard, &mut self.stores[shard]);
+            let outcome = f(self.own(shard as u16), &mut self.stores[shard]);
             self.spoilt |= outcome.is_err() && count > 0;
             outcome?;
         }
-        self.schema = Self::joined(&self.stores);
+        self.learn();
         Ok(())
     }
 
     /// The same for all shards. If one of them would refuse the change, it must come first.
-    fn change_all(&mut self, first: Option<u16>, f: impl FnMut(usize, &mut T) -> Result<()>) -> Result<()> {
+    fn change_all(&mut self, first: Option<u16>, f: impl FnMut(Own, &mut T) -> Result<()>) -> Result<()> {
         let first = first.map(usize::from);
         let others = (0..self.stores.len()).filter(|number| Some(*number) != first);
         self.change(first.into_iter().chain(others), f)
@@ -96,8 +110,21 @@ impl<T: ShardWrite> ClusterChange<T> {
         first: Option<u16>,
         mut f: impl FnMut(&mut T, LabelId) -> Result<()>,
     ) -> Result<()> {
-        let labels = labels_within(kind, label);
-        self.change_all(first, |_, store| labels.iter().try_for_each(|label| f(store, *label)))
+        let (labels, mut done) = (labels_within(kind, label), 0);
+        let outcome =
+            self.change_all(first, |_, store| labels.iter().try_for_each(|label| f(store, *label).inspect(|()| done += 1)));
+        self.spoilt |= outcome.is_err() && done > 0;
+        outcome
+    }
+
+    /// Fails if an edge label cannot have a name.
+    fn may_be_named(kind: ElementKind, name: &str) -> Result<()> {
+        match kind {
+            ElementKind::Edge if !names::may_be_name(name) => Err(GraphError::Invalid(
+                "the name of an edge label of a graph in shards begins with no U+0001 and has at most 65,534 bytes".into(),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The homes of new vertices, and their ids. A vertex without an id goes where there are fewest of its label.
@@ -178,6 +205,7 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
         if let Some(label) = self.schema.label(kind, name) {
             return Ok(label);
         }
+        Self::may_be_named(kind, name)?;
         if kind == ElementKind::Edge && self.schema.edge_labels.len() == EDGE_LABELS_MAX {
             return Err(GraphError::Limit { what: "too many labels".into(), limit: EDGE_LABELS_MAX as u64 });
         }
@@ -207,11 +235,11 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
         let mut made = Vec::with_capacity(split.parts.len());
         let parts: Vec<usize> = split.parts.iter().map(|(shard, _)| usize::from(*shard)).collect();
         let mut rows = split.parts.iter().map(|(_, rows)| rows);
-        self.change(parts, |number, store| {
+        self.change(parts, |own, store| {
             let some: Vec<_> = rows.next().into_iter().flatten().map(|row| Some(ids[*row as usize].clone())).collect();
             let mut added = Vec::with_capacity(some.len());
             store.add_vertices(label, &some, &mut added)?;
-            made.push(added.into_iter().map(|vertex| Self::own(number).vertex(vertex)).collect());
+            made.push(added.into_iter().map(|vertex| own.vertex(vertex)).collect());
             Ok(())
         })?;
         out.append(&mut split.joined(made));
@@ -225,8 +253,7 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
         let by_source = Split::new(edges.iter().map(|edge| edge.source.shard()), self.placement.shards);
         let (mut made, parts) = (Vec::with_capacity(by_source.parts.len()), &by_source.parts);
         let mut rows = parts.iter().map(|(_, rows)| rows);
-        self.change(parts.iter().map(|(shard, _)| usize::from(*shard)), |number, store| {
-            let own = Self::own(number);
+        self.change(parts.iter().map(|(shard, _)| usize::from(*shard)), |own, store| {
             let within = |edge: &NewEdge| NewEdge {
                 source: own.vertex(edge.source),
                 target: own.vertex(edge.target),
@@ -241,18 +268,18 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
         let added: Vec<EdgeId> = by_source.joined(made);
         let by_target = Split::new(edges.iter().map(|edge| edge.target.shard()), self.placement.shards);
         for (shard, rows) in by_target.parts {
-            let own = Own(shard);
-            let comer = |row: &u32| {
+            let own = self.own(shard);
+            let half = |row: &u32| {
                 let edge = &edges[*row as usize];
                 let (source, target) = (own.vertex(edge.source), own.vertex(edge.target));
-                NewEdge { source, target, id: Some(carried(added[*row as usize])), time: edge.time.clone() }
+                NewEdge { source, target, id: Some(own.carried(added[*row as usize])), time: edge.time.clone() }
             };
-            let some: Vec<NewEdge> = rows.iter().map(comer).collect();
+            let some: Vec<NewEdge> = rows.iter().map(half).collect();
             let outcome = self.stores[usize::from(shard)].add_edges(coming_in(label), &some, &mut Vec::new());
             self.spoilt |= outcome.is_err();
             outcome?;
         }
-        self.schema = Self::joined(&self.stores);
+        self.learn();
         out.extend(added);
         Ok(())
     }
@@ -264,8 +291,7 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
             ElementId::Vertex(vertex) => vertex.shard(),
             ElementId::Edge(edge) => edge.shard(),
         };
-        self.change([usize::from(shard)], |number, store| {
-            let own = Self::own(number);
+        self.change([usize::from(shard)], |own, store| {
             let within = match element {
                 ElementId::Vertex(vertex) => ElementId::Vertex(own.vertex(vertex)),
                 ElementId::Edge(edge) => ElementId::Edge(own.edge(edge)),
@@ -275,7 +301,9 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
     }
 
     fn set_properties(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()> {
-        self.exist(elements)?;
+        let with_values: Vec<u32> =
+            (0..elements.len().min(values.len())).filter(|row| values.has(*row)).map(|row| row as u32).collect();
+        self.exist(rows_of(elements, &with_values).batch())?;
         for label in elements.labels() {
             let of = PropertyId { kind: elements.kind(), label, key };
             if self.schema.index(of).is_some_and(|index| index.unique) {
@@ -288,8 +316,8 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
         }
         let split = Split::of(elements, self.placement.shards);
         let mut rows = split.parts.iter().map(|(_, rows)| rows);
-        self.change(split.parts.iter().map(|(shard, _)| usize::from(*shard)), |number, store| {
-            let (own, rows) = (Self::own(number), rows.next().map_or(&[][..], |rows| rows));
+        self.change(split.parts.iter().map(|(shard, _)| usize::from(*shard)), |own, store| {
+            let rows = rows.next().map_or(&[][..], |rows| rows);
             let some = PropertyColumn::Cells(rows.iter().map(|row| values.cell(*row as usize)).collect());
             let within = match rows_of(elements, rows) {
                 ElementIds::Vertices(ids) => ElementIds::Vertices(ids.into_iter().map(|id| own.vertex(id)).collect()),
@@ -301,25 +329,21 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
 
     fn set_further_labels(&mut self, vertex: VertexId, labels: &[LabelId]) -> Result<()> {
         self.exist(Elements::Vertices(&[vertex]))?;
-        self.change([usize::from(vertex.shard())], |number, store| {
-            store.set_further_labels(Self::own(number).vertex(vertex), labels)
-        })
+        self.change([usize::from(vertex.shard())], |own, store| store.set_further_labels(own.vertex(vertex), labels))
     }
 
     fn remove_edges(&mut self, edges: &[EdgeRef]) -> Result<()> {
-        let there = self.view().contain(Elements::Edges(edges))?;
-        let mut gone: Vec<EdgeRef> = edges.iter().zip(there).filter(|(_, there)| *there).map(|(edge, _)| *edge).collect();
-        gone.sort_unstable();
-        gone.dedup();
-        let split = Split::new(gone.iter().map(|edge| edge.id.shard()), self.placement.shards);
-        let mut rows = split.parts.iter().map(|(_, rows)| rows);
-        self.change(split.parts.iter().map(|(shard, _)| usize::from(*shard)), |number, store| {
-            let own = Self::own(number);
-            let some = rows.next().into_iter().flatten().map(|row| own.edge_ref(gone[*row as usize]));
-            store.remove_edges(&some.collect::<Vec<_>>())
-        })?;
-        let outcome = self.remove_comers(&gone);
+        let gone = self.living(edges)?;
+        let halves = self.halves_of(&gone)?;
+        let split = Split::of(Elements::Edges(&gone), self.placement.shards);
+        let outcome = split.parts.iter().try_for_each(|(shard, rows)| {
+            let own = self.own(*shard);
+            let some: Vec<EdgeRef> = rows.iter().map(|row| own.edge_ref(gone[*row as usize])).collect();
+            self.stores[usize::from(*shard)].remove_edges(&some)
+        });
+        let outcome = outcome.and_then(|()| self.remove_halves(&halves));
         self.spoilt |= outcome.is_err();
+        self.learn();
         outcome
     }
 
@@ -333,8 +357,8 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
         self.remove_edges(&edges.edges)?;
         let split = Split::of(Elements::Vertices(&alive), self.placement.shards);
         let mut rows = split.parts.iter().map(|(_, rows)| rows);
-        self.change(split.parts.iter().map(|(shard, _)| usize::from(*shard)), |number, store| {
-            let some = rows.next().into_iter().flatten().map(|row| Self::own(number).vertex(alive[*row as usize]));
+        self.change(split.parts.iter().map(|(shard, _)| usize::from(*shard)), |own, store| {
+            let some = rows.next().into_iter().flatten().map(|row| own.vertex(alive[*row as usize]));
             store.remove_vertices(&some.collect::<Vec<_>>())
         })
     }
@@ -347,11 +371,8 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
         value_type: Option<ValueType>,
         cardinality: Cardinality,
     ) -> Result<()> {
-        let forbids = |property: &PropertySchema| {
-            let types = property.types.iter().filter(|t| value_type.is_some_and(|wanted| wanted != *t)).count();
-            types + usize::from(property.cardinality != cardinality)
-        };
-        let first = self.strictest(PropertyId { kind, label, key }, forbids);
+        let first =
+            self.shard_of(kind, label, |view, elements| do_not_conform(view, elements, key, value_type, cardinality))?;
         self.change_label(kind, label, first, |store, label| {
             store.declare_property(kind, label, key, value_type, cardinality)
         })
@@ -410,6 +431,7 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
     }
 
     fn rename_label(&mut self, kind: ElementKind, label: LabelId, name: &str) -> Result<()> {
+        Self::may_be_named(kind, name)?;
         self.change(0..self.stores.len(), |_, store| {
             if kind == ElementKind::Vertex {
                 return store.rename_label(kind, label, name);
@@ -431,8 +453,7 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
             let have = view.have(elements, of.key)?;
             Ok(have.into_iter().enumerate().map(|(at, has)| has && elements.get(at).label() == of.label).collect())
         })?;
-        let within = names::property(of);
-        self.change_all(first, |_, store| store.drop_property(within))?;
+        self.change_label(of.kind, of.label, first, |store, label| store.drop_property(PropertyId { label, ..of }))?;
         self.drop_unused(of.key)
     }
 

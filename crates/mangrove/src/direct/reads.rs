@@ -143,28 +143,34 @@ impl<'v> DirectReads<'v> {
         Ok(found)
     }
 
-    /// The vertices of a label that its key or an index finds and that pass all filters; `None` if neither does.
+    /// The vertices of a label that its key or an index finds and that pass all filters; `None` if neither does. Of several indexes, the one
+    /// that has the fewest candidates is asked.
     fn by_index(&self, label: LabelId, filters: &[Filter]) -> Result<Option<Vec<VertexId>>, StoreError> {
         let schema = self.view.schema();
         let key = schema.label_schema(ElementKind::Vertex, label).and_then(|label| label.key);
+        let of = |filter: &Filter| PropertyId::of_vertices(label, filter.key);
+        let mut fewest: Option<(u64, usize)> = None;
         for (at, filter) in filters.iter().enumerate() {
-            let found = match filter.predicate.external_ids() {
-                Some(ids) if key == Some(filter.key) => {
-                    let mut found = Vec::with_capacity(1);
-                    self.view.find_vertices(Some(label), &ids, &mut found)?;
-                    found.into_iter().flatten().filter(|vertex| vertex.label() == label).collect()
-                }
-                _ if schema.index(PropertyId::of_vertices(label, filter.key)).is_some() => {
-                    let of = PropertyId::of_vertices(label, filter.key);
-                    let Some(found) = self.view.search_all(of, &filter.predicate)? else { continue };
-                    found.into_vertices()
-                }
-                _ => continue,
-            };
-            let others: Vec<Filter> = [&filters[..at], &filters[at + 1..]].concat();
-            return self.passing(found, &others).map(Some);
+            if let Some(ids) = filter.predicate.external_ids().filter(|_| key == Some(filter.key)) {
+                let mut found = Vec::with_capacity(1);
+                self.view.find_vertices(Some(label), &ids, &mut found)?;
+                let found = found.into_iter().flatten().filter(|vertex| vertex.label() == label).collect();
+                return self.passing_others(found, filters, at).map(Some);
+            }
+            if schema.index(of(filter)).is_some() {
+                let candidates = (self.view.candidates(of(filter), &filter.predicate)?, at);
+                fewest = Some(fewest.map_or(candidates, |fewest| fewest.min(candidates)));
+            }
         }
-        Ok(None)
+        let Some((_, at)) = fewest else { return Ok(None) };
+        let Some(found) = self.view.search_all(of(&filters[at]), &filters[at].predicate)? else { return Ok(None) };
+        self.passing_others(found.into_vertices(), filters, at).map(Some)
+    }
+
+    /// Those that pass all filters but one, which they are known to pass.
+    fn passing_others(&self, found: Vec<VertexId>, filters: &[Filter], known: usize) -> Result<Vec<VertexId>, StoreError> {
+        let others: Vec<Filter> = [&filters[..known], &filters[known + 1..]].concat();
+        self.passing(found, &others)
     }
 
     /// The ends of the edges that leave a vertex, one for each edge: those of a type in the order of time. With properties, only those

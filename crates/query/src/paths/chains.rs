@@ -7,6 +7,8 @@ use mangrove_graph::{ElementKind, GraphView, Result, Statistics};
 
 use super::syntax::{Atom, End, Expression, PathRule};
 
+/// Rules of more atoms stay as they are.
+const ATOMS_MAX: usize = 64;
 /// Longer paths stay apart.
 const EDGES_MAX: u64 = 64;
 /// Paths stay apart if it pays to begin in the middle: if both ends have more than so many times as many edges to begin with.
@@ -15,7 +17,7 @@ const MIDDLE_WORTH: u64 = 8;
 /// The atoms of a rule, with chains as one atom.
 pub fn joined(rule: &PathRule, view: &dyn GraphView) -> Result<Vec<Atom>> {
     let mut atoms = rule.atoms.clone();
-    if atoms.len() < 2 {
+    if !(2..=ATOMS_MAX).contains(&atoms.len()) {
         return Ok(atoms);
     }
     let counts = Counts { view, statistics: view.statistics()? };
@@ -53,13 +55,18 @@ fn whole(before: Atom, after: Atom, counts: &Counts<'_>) -> Option<Atom> {
     if is_long || before.source == after.target || start.min(end) > middle.saturating_mul(MIDDLE_WORTH) {
         return None;
     }
-    let whole =
-        Atom { source: before.source, path: Expression::Sequence(vec![before.path, after.path]), target: after.target };
+    let path = Expression::Sequence([parts(before.path), parts(after.path)].concat());
+    let whole = Atom { source: before.source, path, target: after.target };
     Some(if end < start { reversed(&whole) } else { whole })
 }
 
 fn reversed(atom: &Atom) -> Atom {
     Atom { source: atom.target.clone(), path: atom.path.reversed(), target: atom.source.clone() }
+}
+
+/// The parts of a sequence; of another expression, itself.
+fn parts(path: Expression) -> Vec<Expression> {
+    if let Expression::Sequence(parts) = path { parts } else { vec![path] }
 }
 
 /// The edges of an expression, with its repetitions written out.

@@ -284,15 +284,15 @@ fn begins(view: &dyn GraphView, hop: &Hop) -> Option<Vec<LabelId>> {
 
 /// The numbers from the first to the last label whose vertices may have such edges.
 fn beginning(numbering: &Numbering, along: &Along) -> Range<u32> {
-    let (mut range, mut first) = (u32::MAX..0, 0);
+    let (mut range, mut first): (Option<Range<u32>>, u32) = (None, 0);
     for of in numbering.labels() {
         let end = first + of.count() as u32;
         if along.hop.is_some() && along.labels.as_ref().is_none_or(|labels| labels.contains(&of.label())) {
-            range = range.start.min(first)..end;
+            range = Some(range.map_or(first, |range| range.start)..end);
         }
         first = end;
     }
-    if range.start > range.end { 0..0 } else { range }
+    range.unwrap_or(0..0)
 }
 
 /// What a symbol follows.

@@ -134,8 +134,11 @@ impl Prepared<'_> {
 
     /// Whether each atom can be searched from a constant, or from what atoms before it have found.
     fn is_connected(&self) -> bool {
-        let mut bound: Vec<bool> = vec![false; self.rule.variables.len()];
-        bound.resize(bound.len() + self.constants.len(), true);
+        // A variable in the middle of a chain is in no atom.
+        let mut bound = vec![true; self.rule.variables.len() + self.constants.len()];
+        for end in self.atoms.iter().flat_map(|atom| [atom.source, atom.target]) {
+            bound[end] = end >= self.rule.variables.len();
+        }
         loop {
             let mut grew = false;
             for atom in &self.atoms {

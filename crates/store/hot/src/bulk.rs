@@ -43,7 +43,7 @@ impl HotTransaction {
     /// A transaction on new tables with the schema of this one.
     fn scratch(&self) -> Result<HotTransaction> {
         let directory = segment::scratch(self.shared().env.path());
-        let hot = Hot::scratch(&directory, self.reader().schema.id_space)?;
+        let hot = Hot::scratch(&directory, self.reader().schema.id_space, self.shared().sides)?;
         let mut begun = hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?;
         copy(self, &mut begun, |tables| tables.meta, |key| key != SUMS)?;
         copy(self, &mut begun, |tables| tables.schema, |_| true)?;

@@ -15,7 +15,7 @@ use crate::format::catalog::Declared;
 use crate::lmdb::env;
 use crate::lmdb::readers::Readers;
 use crate::open;
-use crate::options::{DATA, Durability, HotOptions};
+use crate::options::{DATA, Durability, HotOptions, Sides};
 use crate::read::HotSnapshot;
 use crate::segments::sealing;
 use crate::segments::segment::{self, PartStats};
@@ -78,8 +78,9 @@ impl Hot {
     }
 
     /// A new store that is removed when it is closed.
-    pub(crate) fn scratch(dir: &Path, id_space: IdSpace) -> Result<Self> {
-        let options = HotOptions { durability: Durability::Relaxed, id_space, seal_bytes: 0, ..HotOptions::default() };
+    pub(crate) fn scratch(dir: &Path, id_space: IdSpace, sides: Sides) -> Result<Self> {
+        let options =
+            HotOptions { durability: Durability::Relaxed, id_space, sides, seal_bytes: 0, ..HotOptions::default() };
         Self::open_as(dir, &options, true)
     }
 

@@ -48,7 +48,7 @@ impl GraphView for Oracle {
             .filter(|(id, vertex)| wanted(id, vertex) && self.passes(ElementId::Vertex(**id), &scan.filters))
             .map(|(id, _)| *id);
         out.extend(found.by_ref().take(limit));
-        go_on_at(cursor, found.next().map(|id| (id.label(), place(id.0))));
+        go_on_at(cursor, found.next().map(|id| (id.label(), id.place())));
         Ok(())
     }
 
@@ -65,7 +65,7 @@ impl GraphView for Oracle {
             .filter(|(id, _)| wanted(**id) && self.passes(ElementId::Edge(**id), &scan.filters))
             .map(|(id, edge)| EdgeRef { id: *id, source: edge.source, target: edge.target });
         out.extend(found.by_ref().take(limit));
-        go_on_at(cursor, found.next().map(|edge| (edge.id.label(), place(edge.id.0))));
+        go_on_at(cursor, found.next().map(|edge| (edge.id.label(), edge.id.place())));
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl GraphView for Oracle {
         let filter = [Filter { key: of.key, predicate: predicate.clone() }];
         let is_next = |element: &ElementId| {
             element.label() == of.label
-                && cursor.after.is_none_or(|after| place(element.raw()) > after)
+                && cursor.after.is_none_or(|after| VertexId(element.raw()).place() > after)
                 && self.passes(*element, &filter)
         };
         let mut next: Vec<ElementId> = match of.kind {
@@ -159,7 +159,7 @@ impl GraphView for Oracle {
         };
         cursor.done = next.len() <= limit;
         next.truncate(limit);
-        cursor.after = next.last().map(|element| place(element.raw())).or(cursor.after);
+        cursor.after = next.last().map(|element| VertexId(element.raw()).place()).or(cursor.after);
         let mut found = ElementIds::none(of.kind);
         for element in next {
             match (&mut found, element) {
@@ -210,11 +210,6 @@ impl Oracle {
         }
         reached
     }
-}
-
-/// Shard and local of an id.
-fn place(raw: u64) -> u64 {
-    raw & ((1 << 48) - 1)
 }
 
 fn go_on_at(cursor: &mut ScanCursor, next: Option<(LabelId, u64)>) {

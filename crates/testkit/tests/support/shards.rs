@@ -14,7 +14,7 @@ use tempfile::TempDir;
 pub struct Shards {
     /// Empty only between closing and opening again.
     pub stores: Vec<Hot>,
-    placement: Placement,
+    pub placement: Placement,
     home: TempDir,
 }
 

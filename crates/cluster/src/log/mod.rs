@@ -1,0 +1,26 @@
+//! The log is the graph: a shard changes only by applying it, in order.
+//!
+//! ```text
+//!   record     what stands in the log, as bytes
+//!   standing   which records count: the rule by which every reader judges them
+//!   follower   a reader that applies the sections of one shard
+//!   writer     the writer's role: taking it, committing, giving it up
+//! ```
+//! The log is one sequence of records that every reader sees in the same order. It may lose an append, deliver it late or write it twice. No
+//! reader trusts an acknowledgement: it counts what it has read.
+//!
+//! A commit counts if it is of the writer of the last term, and has the number after that of the last commit. So each number is given once, like
+//! a compare-and-append. Two writers may believe in their role at the same time; only one of them has commits that count.
+//!
+//! `follower` and `writer` do no I/O and know no clock: they take events and give what is to be done. So a simulation can run them through every
+//! order of events.
+
+mod follower;
+mod record;
+mod standing;
+mod writer;
+
+pub use follower::{Follower, LogError, Position, Step};
+pub use record::{Commit, Record, RequestId, Section};
+pub use standing::Standing;
+pub use writer::{Event, Output, Refusal, Transaction, WriterCore, WriterPace};

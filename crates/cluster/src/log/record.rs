@@ -1,0 +1,133 @@
+//! What stands in the log, as bytes.
+//!
+//! ```text
+//!   "MGLG" | version 1 | the record, by postcard | XXH3 of all before 8
+//! ```
+
+use std::sync::Arc;
+
+use mangrove_graph::{GraphError, Result};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+const MAGIC: &[u8; 4] = b"MGLG";
+/// Records of other versions are refused: who cannot read a record must not go on.
+const VERSION: u8 = 1;
+const SUM: usize = 8;
+
+/// By this a client asks whether its transaction was made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct RequestId(pub u128);
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Record {
+    /// A writer begins a term.
+    Open {
+        term: u64,
+        writer: u64,
+    },
+    /// The writer is there, and has nothing to write.
+    Alive {
+        term: u64,
+        writer: u64,
+    },
+    Commit(Commit),
+}
+
+/// A group of transactions: all of them, or none.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Commit {
+    pub term: u64,
+    /// Drawn anew whenever a writer starts.
+    pub writer: u64,
+    /// 1 for the first commit of a graph. Snapshots are named by it.
+    pub number: u64,
+    /// Whose transactions it has.
+    pub requests: Vec<RequestId>,
+    /// What it does, shard by shard, in order of their numbers.
+    pub sections: Vec<Section>,
+}
+
+/// What a commit does to one shard.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Section {
+    pub shard: u16,
+    pub changes: Arc<[u8]>,
+}
+
+impl Commit {
+    /// What it does to a shard.
+    pub fn section(&self, shard: u16) -> Option<&[u8]> {
+        self.sections.iter().find(|section| section.shard == shard).map(|section| &*section.changes)
+    }
+}
+
+impl Record {
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let begun = [MAGIC.as_slice(), &[VERSION]].concat();
+        let mut bytes =
+            postcard::to_extend(self, begun).map_err(|error| GraphError::Invalid(format!("a record: {error}")))?;
+        bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// Reads a record. Takes no more memory than a few times its bytes.
+    ///
+    /// # Errors
+    /// [`GraphError::Corrupt`] if the bytes are not a record, [`GraphError::Invalid`] if another version wrote it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let damaged = || GraphError::corrupt("a damaged record in the log");
+        let (body, sum) = bytes.split_last_chunk::<SUM>().ok_or_else(damaged)?;
+        let (version, record) = body.strip_prefix(MAGIC).and_then(<[u8]>::split_first).ok_or_else(damaged)?;
+        if xxh3_64(body) != u64::from_le_bytes(*sum) {
+            return Err(damaged());
+        }
+        if *version != VERSION {
+            return Err(GraphError::Invalid(format!(
+                "the log has records of version {version}, and this Mangrove reads version {VERSION}: use the version that wrote them"
+            )));
+        }
+        match postcard::take_from_bytes(record) {
+            Ok((record, [])) => Ok(record),
+            _ => Err(damaged()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records() -> [Record; 3] {
+        let section = |shard| Section { shard, changes: vec![7; usize::from(shard)].into() };
+        let commit = Commit {
+            term: 3,
+            writer: 1 << 60,
+            number: 9,
+            requests: vec![RequestId(5)],
+            sections: vec![section(0), section(300)],
+        };
+        [Record::Open { term: 1, writer: 2 }, Record::Alive { term: 1, writer: 2 }, Record::Commit(commit)]
+    }
+
+    #[test]
+    fn records_come_back() {
+        for record in records() {
+            assert_eq!(Record::from_bytes(&record.to_bytes().unwrap()).unwrap(), record);
+        }
+    }
+
+    #[test]
+    fn damaged_records_are_refused() {
+        for record in records() {
+            let bytes = record.to_bytes().unwrap();
+            for at in 0..bytes.len() {
+                let mut bent = bytes.clone();
+                bent[at] ^= 4;
+                assert!(Record::from_bytes(&bent).is_err(), "byte {at} of {record:?}");
+                assert!(Record::from_bytes(&bytes[..at]).is_err());
+            }
+            assert!(Record::from_bytes(&[&bytes[..], b"x"].concat()).is_err());
+        }
+    }
+}

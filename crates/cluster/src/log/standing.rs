@@ -1,0 +1,39 @@
+//! Which records count.
+
+use serde::{Deserialize, Serialize};
+
+use super::record::Record;
+
+/// What the records before say: who writes, and which commit was the last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Standing {
+    /// 0 before the first writer.
+    pub term: u64,
+    pub writer: u64,
+    /// That of the last commit; 0 before the first.
+    pub number: u64,
+}
+
+impl Standing {
+    /// Judges the next record. One that counts changes the standing; one that does not is void for every reader.
+    pub fn take(&mut self, record: &Record) -> bool {
+        let counts = match record {
+            Record::Open { term, .. } => *term > self.term,
+            Record::Alive { term, writer } => self.is_of(*term, *writer),
+            Record::Commit(commit) => {
+                self.is_of(commit.term, commit.writer) && self.number.checked_add(1) == Some(commit.number)
+            }
+        };
+        match record {
+            Record::Open { term, writer } if counts => (self.term, self.writer) = (*term, *writer),
+            Record::Commit(commit) if counts => self.number = commit.number,
+            _ => {}
+        }
+        counts
+    }
+
+    /// Whether this writer has the role.
+    pub fn is_of(&self, term: u64, writer: u64) -> bool {
+        (self.term, self.writer) == (term, writer) && term > 0
+    }
+}

@@ -1,0 +1,263 @@
+//! The writer's role: taking it, committing, giving it up.
+//!
+//! ```text
+//!   idle ── work to do, and no writer heard of ──▶ opening ── read its own Open, and it counts ──▶ writing
+//!     ▲                                               │                                              │
+//!     └──────── read an Open of another that counts ──┴──────────────────────────────────────────────┘
+//! ```
+//! A transaction is acknowledged after its commit was read back from the log, and counts. When the writer reads that another has the role, a
+//! commit that it has sent and not read back can never count any more: so its transactions were not made, and may be asked for again.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::record::{Commit, Record, RequestId, Section};
+use super::standing::Standing;
+
+/// Milliseconds of the patience of a writer.
+#[derive(Clone, Copy, Debug)]
+pub struct WriterPace {
+    /// A writer that was silent so long is taken for dead. Only time counts in which the end of the log was read.
+    pub silence: u64,
+    /// What was sent and not read back is sent again after so long.
+    pub again: u64,
+    /// A writer that has nothing to write says so after so long.
+    pub alive: u64,
+    /// Transactions in a commit, at most.
+    pub group: usize,
+    /// Requests of earlier commits that are recognised when they come again.
+    pub remembered: usize,
+}
+
+impl Default for WriterPace {
+    fn default() -> Self {
+        Self { silence: 5_000, again: 3_000, alive: 1_000, group: 1_000, remembered: 100_000 }
+    }
+}
+
+/// What is to become one atomic change.
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    pub request: RequestId,
+    /// What it does to each shard. Changes of one shard follow each other in the order of transactions.
+    pub sections: Vec<Section>,
+}
+
+pub enum Event {
+    /// The next record of the log.
+    Read(Record),
+    /// The end of the log was read, at this time.
+    Ended(u64),
+    /// A client wants a transaction.
+    Submit(Transaction),
+    /// Time passes.
+    Tick(u64),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// Append this record. What becomes of it shows when it is read.
+    Append(Record),
+    /// The transaction of this request was made, by the commit of this number.
+    Done(RequestId, u64),
+    /// It was not made, and never will be unless it is submitted again.
+    Refused(RequestId, Refusal),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// Another writer has the role.
+    NotTheWriter { writer: u64 },
+}
+
+enum Role {
+    Idle,
+    Opening {
+        term: u64,
+        sent: u64,
+    },
+    Writing {
+        /// The commit that was sent and not read back, and when it was sent last.
+        flight: Option<(Commit, u64)>,
+        /// When a record of this writer was sent last.
+        sent: u64,
+    },
+}
+
+/// A writer of one graph, or one that may become it.
+pub struct WriterCore {
+    id: u64,
+    pace: WriterPace,
+    standing: Standing,
+    role: Role,
+    waiting: VecDeque<Transaction>,
+    /// The requests of the last commits, and their numbers.
+    made: HashMap<RequestId, u64>,
+    order: VecDeque<RequestId>,
+    now: u64,
+    /// When the writer of the log was heard of last, or the log was not read to its end.
+    heard: u64,
+    ended: bool,
+}
+
+impl WriterCore {
+    /// A writer that has read nothing yet. `id` must be drawn anew at each start.
+    pub fn new(id: u64, pace: WriterPace, now: u64) -> Self {
+        Self {
+            id,
+            pace,
+            standing: Standing::default(),
+            role: Role::Idle,
+            waiting: VecDeque::new(),
+            made: HashMap::new(),
+            order: VecDeque::new(),
+            now,
+            heard: now,
+            ended: false,
+        }
+    }
+
+    pub fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// Whether it has the role, as far as it has read.
+    pub fn is_writer(&self) -> bool {
+        matches!(self.role, Role::Writing { .. })
+    }
+
+    /// Takes an event, and appends what is to be done.
+    pub fn take(&mut self, event: Event, out: &mut Vec<Output>) {
+        match event {
+            Event::Read(record) => {
+                self.ended = false;
+                self.read(&record, out);
+            }
+            Event::Ended(now) => {
+                // Time in which the log could not be read says nothing of its writer.
+                if !self.ended {
+                    self.heard = self.heard.max(now);
+                }
+                (self.now, self.ended) = (self.now.max(now), true);
+            }
+            Event::Submit(transaction) => self.submit(transaction, out),
+            Event::Tick(now) => self.now = self.now.max(now),
+        }
+        self.act(out);
+    }
+
+    fn read(&mut self, record: &Record, out: &mut Vec<Output>) {
+        if !self.standing.take(record) {
+            return;
+        }
+        self.heard = self.now;
+        match record {
+            Record::Open { term, writer } if *writer == self.id => {
+                if matches!(self.role, Role::Opening { term: wanted, .. } if wanted == *term) {
+                    self.role = Role::Writing { flight: None, sent: self.now };
+                }
+            }
+            Record::Open { .. } => self.step_back(out),
+            Record::Alive { .. } => {}
+            Record::Commit(commit) => self.made_commit(commit, out),
+        }
+    }
+
+    /// Another writer has the role.
+    fn step_back(&mut self, out: &mut Vec<Output>) {
+        let role = std::mem::replace(&mut self.role, Role::Idle);
+        let sent = if let Role::Writing { flight: Some((commit, _)), .. } = role { commit.requests } else { Vec::new() };
+        let waiting = self.waiting.drain(..).map(|transaction| transaction.request);
+        let refusal = Refusal::NotTheWriter { writer: self.standing.writer };
+        out.extend(sent.into_iter().chain(waiting).map(|request| Output::Refused(request, refusal)));
+    }
+
+    /// A commit counts.
+    fn made_commit(&mut self, commit: &Commit, out: &mut Vec<Output>) {
+        for request in &commit.requests {
+            self.made.insert(*request, commit.number);
+            self.order.push_back(*request);
+        }
+        while self.order.len() > self.pace.remembered {
+            if let Some(oldest) = self.order.pop_front() {
+                self.made.remove(&oldest);
+            }
+        }
+        // A writer before this one may have made what waits here.
+        self.waiting.retain(|waiting| {
+            let is_made = commit.requests.contains(&waiting.request);
+            out.extend(is_made.then_some(Output::Done(waiting.request, commit.number)));
+            !is_made
+        });
+        if let Role::Writing { flight, .. } = &mut self.role
+            && flight.take_if(|(sent, _)| sent.number == commit.number).is_some()
+        {
+            out.extend(commit.requests.iter().map(|request| Output::Done(*request, commit.number)));
+        }
+    }
+
+    fn submit(&mut self, transaction: Transaction, out: &mut Vec<Output>) {
+        let Transaction { request, .. } = &transaction;
+        if let Some(number) = self.made.get(request) {
+            return out.push(Output::Done(*request, *number));
+        }
+        let in_flight =
+            matches!(&self.role, Role::Writing { flight: Some((commit, _)), .. } if commit.requests.contains(request));
+        if !in_flight && !self.waiting.iter().any(|waiting| waiting.request == *request) {
+            self.waiting.push_back(transaction);
+        }
+    }
+
+    /// Sends what is due.
+    fn act(&mut self, out: &mut Vec<Output>) {
+        let (now, pace, id) = (self.now, self.pace, self.id);
+        match &mut self.role {
+            Role::Idle => {
+                let is_silent = self.ended && (self.standing.term == 0 || now.saturating_sub(self.heard) >= pace.silence);
+                if !self.waiting.is_empty() && is_silent {
+                    let term = self.standing.term + 1;
+                    self.role = Role::Opening { term, sent: now };
+                    out.push(Output::Append(Record::Open { term, writer: id }));
+                } else if self.ended {
+                    self.step_back(out);
+                }
+            }
+            Role::Opening { term, sent } => {
+                if now.saturating_sub(*sent) >= pace.again {
+                    *sent = now;
+                    out.push(Output::Append(Record::Open { term: *term, writer: id }));
+                }
+            }
+            Role::Writing { flight: Some((commit, sent)), .. } => {
+                // The very same record: a second copy is void.
+                if now.saturating_sub(*sent) >= pace.again {
+                    *sent = now;
+                    out.push(Output::Append(Record::Commit(commit.clone())));
+                }
+            }
+            Role::Writing { flight, sent } => {
+                if !self.waiting.is_empty() {
+                    let group = self.waiting.drain(..self.waiting.len().min(pace.group)).collect();
+                    let commit = grouped(self.standing, group);
+                    *sent = now;
+                    *flight = Some((commit.clone(), now));
+                    out.push(Output::Append(Record::Commit(commit)));
+                } else if now.saturating_sub(*sent) >= pace.alive {
+                    *sent = now;
+                    out.push(Output::Append(Record::Alive { term: self.standing.term, writer: id }));
+                }
+            }
+        }
+    }
+}
+
+/// The next commit, with these transactions. Each shard gets one section, with the changes of all.
+fn grouped(standing: Standing, group: Vec<Transaction>) -> Commit {
+    let requests = group.iter().map(|transaction| transaction.request).collect();
+    let mut sections: std::collections::BTreeMap<u16, Vec<u8>> = std::collections::BTreeMap::new();
+    for section in group.into_iter().flat_map(|transaction| transaction.sections) {
+        sections.entry(section.shard).or_default().extend_from_slice(&section.changes);
+    }
+    let sections = sections.into_iter().map(|(shard, changes)| Section { shard, changes: Arc::from(changes) }).collect();
+    Commit { term: standing.term, writer: standing.writer, number: standing.number + 1, requests, sections }
+}
