@@ -90,9 +90,9 @@ bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's
 	$(BIN)/python benches/lake/run.py
 	$(BIN)/python benches/analytics/run.py
 	$(BIN)/python -m pip install -q -r benches/layout/requirements.txt
-	$(BIN)/python benches/layout/run.py $(if $(GRAPHS),--edges $(GRAPHS))
+	$(BIN)/python benches/layout/run.py $(if $(GRAPHS),--edges $(GRAPHS)) $(if $(SNB),--snb $(SNB))
 	$(if $(GRAPHS),$(BIN)/python benches/layout/evolve.py --edges $(GRAPHS))
-	$(if $(GRAPHS),$(BIN)/python benches/layout/cold.py --edges $(firstword $(wildcard $(GRAPHS)/*.csv.gz)))
+	$(if $(GRAPHS),$(BIN)/python benches/layout/cold.py --edges $(firstword $(wildcard $(GRAPHS)/facebook-cornell5.csv.gz $(GRAPHS)/*.csv.gz)))
 	$(BIN)/python -m pip install -q -r benches/paths/requirements.txt
 	$(BIN)/python benches/paths/run.py
 	$(BIN)/python -m pip install -q neo4j

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use mangrove_cluster::log::{Follower, Position, Record, Standing};
 use mangrove_ingest::{Format, LoadOptions, OnError};
 use mangrove_query::execute::batch_again;
 use mangrove_query::paths::{PathOptions, PathQuery};
@@ -62,6 +63,21 @@ pub fn plan_bytes(data: &[u8]) {
     let again = plan.to_bytes().and_then(|bytes| Plan::from_bytes(&bytes)).expect("its own bytes");
     assert_eq!(format!("{plan:?}"), format!("{again:?}"));
     run(|graph, options| Query::execute_plan(plan, graph, options));
+}
+
+/// Reads a record of the log of a graph in shards, as it is and with a beginning and a sum that are right, and writes it again.
+pub fn log_records(data: &[u8]) {
+    let mut whole = [b"MGLG\x01", data].concat();
+    whole.extend_from_slice(&xxhash_rust::xxh3::xxh3_64(&whole).to_le_bytes());
+    for bytes in [data, &whole] {
+        let Ok(record) = Record::from_bytes(bytes) else { continue };
+        let again = record.to_bytes().and_then(|bytes| Record::from_bytes(&bytes)).expect("its own bytes");
+        assert_eq!(record, again);
+        let (mut standing, mut follower) = (Standing::default(), Follower::new(0, Position::default()));
+        standing.take(&record);
+        let _ = follower.read(0, &record);
+    }
+    let _ = Position::from_bytes(data);
 }
 
 /// Reads a batch of traversers, and writes it again: the same bytes from then on.

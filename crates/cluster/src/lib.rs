@@ -8,6 +8,7 @@
 //!   view        all shards as one GraphView: every call goes to the owners of what it asks for
 //!   schema      the schemas of all shards as one
 //!   change      all shards as one GraphWrite: every change goes to the shards that keep it
+//!   section     what a transaction does to one shard, as bytes
 //!   log         the sequence of commits that shards apply, and the rule by which one writer at a time makes them
 //! ```
 //!
@@ -25,6 +26,7 @@ pub mod log;
 mod names;
 mod placement;
 mod schema;
+pub mod section;
 mod shard;
 mod split;
 mod view;

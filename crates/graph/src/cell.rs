@@ -1,6 +1,7 @@
 //! What an element holds under one key.
 
 use arrow_array::{Array, ArrayRef};
+use serde::{Deserialize, Serialize};
 
 use crate::column;
 use crate::column_test;
@@ -9,7 +10,7 @@ use crate::predicate::Predicate;
 use crate::value::Value;
 
 /// The values of one key of one element.
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub enum Cell {
     /// The element has no such property.
     #[default]
@@ -21,7 +22,7 @@ pub enum Cell {
 }
 
 /// One value of a multi-valued property.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PropertyValue {
     /// Unique within the cell, and not reused while the cell lives. The value of a [`Cell::One`] has ordinal 0.
     pub ordinal: u32,

@@ -132,7 +132,7 @@ impl ElementKind {
 }
 
 /// An element that can have properties.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum ElementId {
     Vertex(VertexId),
     Edge(EdgeId),
@@ -189,7 +189,7 @@ impl Direction {
 }
 
 /// The id a user knows an element by.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum ExternalId {
     Int(i64),
     Uuid(Uuid),

@@ -167,7 +167,7 @@ pub struct Declaration {
 }
 
 /// How the compressed form stores the values of a property.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum Encoding {
     /// The form that takes the least room and can be read in place.
     #[default]
@@ -292,7 +292,7 @@ impl TypeSet {
 }
 
 /// A property of the elements of one label.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct PropertyId {
     pub kind: ElementKind,
     pub label: LabelId,

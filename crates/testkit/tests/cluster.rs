@@ -26,6 +26,11 @@ fn shards_pass_the_suite() {
 }
 
 #[test]
+fn shards_that_follow_a_log_pass_the_suite() {
+    suite(|id_space| Box::new(Shards::following(3, id_space)));
+}
+
+#[test]
 fn random_work_gives_what_one_store_gives() {
     for shards in SHARDS {
         for (id_space, cases) in [(IdSpace::Graph, CASES), (IdSpace::Label, CASES / 4)] {
@@ -38,6 +43,7 @@ fn random_work_gives_what_one_store_gives() {
             };
             let outcome = TestRunner::new(config).run(&random::work(50), |ops| {
                 random::run(&mut Shards::new(shards, id_space), id_space, &ops);
+                random::run(&mut Shards::following(shards, id_space), id_space, &ops);
                 Ok(())
             });
             if let Err(failure) = outcome {

@@ -122,6 +122,11 @@ fn gremlin_queries_run() {
 }
 
 #[test]
+fn log_records() {
+    fuzz("log_records", entry::log_records);
+}
+
+#[test]
 fn plan_bytes() {
     fuzz("plan_bytes", entry::plan_bytes);
 }

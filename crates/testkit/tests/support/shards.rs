@@ -1,10 +1,13 @@
 //! A graph in shards, for the suite and the drivers.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use mangrove_cluster::log::{Commit, Follower, Position, Record, Section, Step};
+use mangrove_cluster::section::{Recorder, apply};
 use mangrove_cluster::{ClusterChange, ClusterView, Placement};
-use mangrove_graph::{ExternalId, GraphError, GraphView, GraphWrite, IdSpace, LabelId, Result};
+use mangrove_graph::{ExternalId, GraphError, GraphView, GraphWrite, IdSpace, LabelId, Result, ShardWrite};
 use mangrove_hot::{Durability, Hot, HotOptions, HotTransaction, Patience, Sides, Writer};
 use mangrove_testkit::oracle::{Homes, Oracle};
 use mangrove_testkit::suite::{Condensing, StoreUnderTest, Transaction};
@@ -16,6 +19,8 @@ pub struct Shards {
     pub stores: Vec<Hot>,
     pub placement: Placement,
     home: TempDir,
+    /// If there is one, shards change only by following it.
+    log: Option<RefCell<Vec<Record>>>,
 }
 
 fn open(home: &Path, placement: Placement) -> Result<Vec<Hot>> {
@@ -38,8 +43,38 @@ impl Shards {
     pub fn new(shards: u16, id_space: IdSpace) -> Self {
         let (home, placement) =
             (tempfile::tempdir().expect("a temporary directory"), Placement { shards, seed: 7, id_space });
-        Self { stores: open(home.path(), placement).expect("new stores"), placement, home }
+        Self { stores: open(home.path(), placement).expect("new stores"), placement, home, log: None }
     }
+
+    /// The same. What a transaction does becomes a record of a log, and shards change only by following it.
+    pub fn following(shards: u16, id_space: IdSpace) -> Self {
+        Self { log: Some(RefCell::new(vec![Record::Open { term: 1, writer: 7 }])), ..Self::new(shards, id_space) }
+    }
+
+    /// Writes the next commit to the log, and lets the shards that it names follow.
+    fn append(&self, log: &RefCell<Vec<Record>>, sections: Vec<Section>) -> Result<()> {
+        let number = 1 + log.borrow().iter().filter(|record| matches!(record, Record::Commit(_))).count() as u64;
+        let commit = Commit { term: 1, writer: 7, number, requests: Vec::new(), sections };
+        log.borrow_mut().push(Record::from_bytes(&Record::Commit(commit).to_bytes()?)?);
+        (0..).zip(&self.stores).try_for_each(|(shard, store)| follow(store, shard, &log.borrow()))
+    }
+}
+
+/// Applies what a shard has not applied of a log.
+fn follow(store: &Hot, shard: u16, log: &[Record]) -> Result<()> {
+    let position = store.snapshot()?.log_position()?;
+    let position = position.map_or(Ok(Position::default()), |bytes| Position::from_bytes(&bytes))?;
+    let mut follower = Follower::new(shard, position);
+    for (offset, record) in (0..).zip(log).skip(position.next as usize) {
+        let step = follower.read(offset, record).expect("a whole log");
+        if let Step::Apply { section: Some(section), .. } = step {
+            let mut transaction = store.begin()?;
+            apply(section, &mut transaction)?;
+            transaction.put_log_position(&follower.position().to_bytes()?)?;
+            transaction.commit()?;
+        }
+    }
+    Ok(())
 }
 
 impl StoreUnderTest for Shards {
@@ -49,6 +84,10 @@ impl StoreUnderTest for Shards {
     }
 
     fn begin(&self) -> Result<Box<dyn Transaction + '_>> {
+        if let Some(log) = &self.log {
+            let stores = self.stores.iter().map(|store| store.begin().map(Recorder::new)).collect::<Result<_>>()?;
+            return Ok(Box::new(Recording { shards: self, log, change: ClusterChange::new(stores, self.placement) }));
+        }
         let stores = self.stores.iter().map(Hot::begin).collect::<Result<_>>()?;
         Ok(Box::new(Writing(ClusterChange::new(stores, self.placement))))
     }
@@ -97,5 +136,29 @@ impl Transaction for Writing {
     fn commit(self: Box<Self>) -> Result<()> {
         let stores: Vec<HotTransaction> = self.0.into_stores()?;
         stores.into_iter().try_for_each(HotTransaction::commit)
+    }
+}
+
+/// A transaction whose own changes are thrown away. Its sections go through the log.
+struct Recording<'s> {
+    shards: &'s Shards,
+    log: &'s RefCell<Vec<Record>>,
+    change: ClusterChange<Recorder<HotTransaction>>,
+}
+
+impl Transaction for Recording<'_> {
+    fn graph(&mut self) -> &mut dyn GraphWrite {
+        &mut self.change
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        let Self { shards, log, change } = *self;
+        let mut sections = Vec::new();
+        for (shard, store) in (0..).zip(change.into_stores()?) {
+            let (transaction, changes) = store.into_parts();
+            transaction.abort();
+            sections.extend((!changes.is_empty()).then(|| Section { shard, changes: changes.into() }));
+        }
+        shards.append(log, sections)
     }
 }

@@ -1,0 +1,102 @@
+//! Makes the changes of a section.
+
+use mangrove_graph::{
+    EdgeId, EdgeRef, ElementKind, Elements, GraphError, LabelId, NewEdge, PropertyColumn, PropertyId, Result, ShardWrite,
+    VertexId,
+};
+
+use super::operation::Operation;
+
+/// Applies a section to the store of its shard. On an error, drop the transaction: a part may have been applied.
+///
+/// # Errors
+/// [`GraphError::Corrupt`] if the bytes are not a section, or if the store is not the one that the section follows.
+pub fn apply<T: ShardWrite>(mut section: &[u8], store: &mut T) -> Result<()> {
+    while !section.is_empty() {
+        let (operation, rest) = Operation::read(section)?;
+        run(operation, store)?;
+        section = rest;
+    }
+    Ok(())
+}
+
+fn run<T: ShardWrite>(operation: Operation, store: &mut T) -> Result<()> {
+    match operation {
+        Operation::EnsureLabel(kind, name) => store.ensure_label(kind, &name).map(drop),
+        Operation::EnsureKey(name) => store.ensure_key(&name).map(drop),
+        Operation::AddVertices { label, first, ids } => {
+            follows(store, ElementKind::Vertex, label, first)?;
+            store.add_vertices(label, &ids, &mut Vec::new())
+        }
+        Operation::AddEdges { label, first, sources, targets, ids, times } => {
+            follows(store, ElementKind::Edge, label, first)?;
+            let is_whole = |len: usize| len == 0 || len == sources.len();
+            if targets.len() != sources.len() || !is_whole(ids.len()) || !is_whole(times.len()) {
+                return Err(GraphError::corrupt("a section with edges that lack an end"));
+            }
+            let edge = |at: usize| NewEdge {
+                source: sources[at],
+                target: targets[at],
+                id: ids.get(at).cloned().flatten(),
+                time: times.get(at).cloned().flatten(),
+            };
+            store.add_edges(label, &(0..sources.len()).map(edge).collect::<Vec<_>>(), &mut Vec::new())
+        }
+        Operation::SetCell(element, key, cell) => store.set_cell(element, key, cell),
+        Operation::SetProperties(kind, key, elements, values) => {
+            let cells = PropertyColumn::Cells(values.into_iter().map(mangrove_graph::Cell::One).collect());
+            match kind {
+                ElementKind::Vertex => {
+                    let ids: Vec<VertexId> = elements.into_iter().map(VertexId).collect();
+                    store.set_properties(Elements::Vertices(&ids), key, &cells)
+                }
+                ElementKind::Edge => {
+                    let edges: Vec<EdgeRef> = elements.into_iter().map(|edge| named(EdgeId(edge))).collect();
+                    store.set_properties(Elements::Edges(&edges), key, &cells)
+                }
+            }
+        }
+        Operation::SetFurtherLabels(vertex, labels) => store.set_further_labels(vertex, &labels),
+        Operation::RemoveEdges(edges) => store.remove_edges(&edges.into_iter().map(named).collect::<Vec<_>>()),
+        Operation::RemoveVertices(vertices) => store.remove_vertices(&vertices),
+        declaration => declare(declaration, store),
+    }
+}
+
+fn declare<T: ShardWrite>(declaration: Operation, store: &mut T) -> Result<()> {
+    match declaration {
+        Operation::DeclareProperty(PropertyId { kind, label, key }, value_type, cardinality) => {
+            store.declare_property(kind, label, key, value_type, cardinality)
+        }
+        Operation::DeclareKey(label, key) => store.declare_key(label, key),
+        Operation::DeclareTime(label, key) => store.declare_time(label, key),
+        Operation::SetEncoding(PropertyId { kind, label, key }, encoding) => store.set_encoding(kind, label, key, encoding),
+        Operation::CreateIndex(of) => store.create_index(of).map(drop),
+        Operation::DeclareUnique(of) => store.declare_unique(of).map(drop),
+        Operation::DeclareRequired(PropertyId { kind, label, key }, required) => {
+            store.declare_required(kind, label, key, required)
+        }
+        Operation::DropIndex(of) => store.drop_index(of).map(drop),
+        Operation::RenameLabel(kind, label, name) => store.rename_label(kind, label, &name),
+        Operation::DropLabel(kind, label) => store.drop_label(kind, label),
+        Operation::DropProperty(of) => store.drop_property(of),
+        Operation::DropKey(key) => store.drop_key(key),
+        other => Err(GraphError::corrupt(format!("{other:?} declares nothing"))),
+    }
+}
+
+/// An edge by its id. Stores look at nothing else of it.
+fn named(id: EdgeId) -> EdgeRef {
+    EdgeRef { id, source: VertexId(0), target: VertexId(0) }
+}
+
+/// Fails if the store would give other ids than the section names.
+fn follows<T: ShardWrite>(store: &T, kind: ElementKind, label: LabelId, first: u64) -> Result<()> {
+    match store.next_local(kind, label)? {
+        next if next == first => Ok(()),
+        next => Err(GraphError::corrupt(format!(
+            "a section adds a {} with the local id {first}, and the next one of the store is {next}: it does not follow the store",
+            kind.name()
+        ))),
+    }
+}

@@ -1,0 +1,75 @@
+//! One change of a store.
+
+use mangrove_graph::{
+    Cardinality, Cell, EdgeId, ElementId, ElementKind, Encoding, ExternalId, GraphError, KeyId, LabelId, NewEdge,
+    PropertyId, Result, Value, ValueType, VertexId,
+};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Operation {
+    EnsureLabel(ElementKind, String),
+    EnsureKey(String),
+    AddVertices {
+        label: LabelId,
+        /// The local id of the first.
+        first: u64,
+        ids: Vec<Option<ExternalId>>,
+    },
+    AddEdges {
+        label: LabelId,
+        /// The local id of the first.
+        first: u64,
+        sources: Vec<VertexId>,
+        targets: Vec<VertexId>,
+        /// Empty if no edge has one.
+        ids: Vec<Option<ExternalId>>,
+        /// Empty if no edge has one.
+        times: Vec<Option<Value>>,
+    },
+    SetCell(ElementId, KeyId, Cell),
+    /// Raw ids of elements of a kind, and one value for each.
+    SetProperties(ElementKind, KeyId, Vec<u64>, Vec<Value>),
+    SetFurtherLabels(VertexId, Vec<LabelId>),
+    RemoveEdges(Vec<EdgeId>),
+    RemoveVertices(Vec<VertexId>),
+    DeclareProperty(PropertyId, Option<ValueType>, Cardinality),
+    DeclareKey(LabelId, KeyId),
+    DeclareTime(LabelId, KeyId),
+    SetEncoding(PropertyId, Encoding),
+    CreateIndex(PropertyId),
+    DeclareUnique(PropertyId),
+    DeclareRequired(PropertyId, bool),
+    DropIndex(PropertyId),
+    RenameLabel(ElementKind, LabelId, String),
+    DropLabel(ElementKind, LabelId),
+    DropProperty(PropertyId),
+    DropKey(KeyId),
+}
+
+impl Operation {
+    pub fn add_edges(label: LabelId, first: u64, edges: &[NewEdge]) -> Self {
+        let ids = match edges.iter().any(|edge| edge.id.is_some()) {
+            true => edges.iter().map(|edge| edge.id.clone()).collect(),
+            false => Vec::new(),
+        };
+        let times = match edges.iter().any(|edge| edge.time.is_some()) {
+            true => edges.iter().map(|edge| edge.time.clone()).collect(),
+            false => Vec::new(),
+        };
+        let (sources, targets) = edges.iter().map(|edge| (edge.source, edge.target)).unzip();
+        Operation::AddEdges { label, first, sources, targets, ids, times }
+    }
+
+    /// Appends the operation.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
+        let bytes = postcard::to_allocvec(self).map_err(|error| GraphError::Invalid(format!("an operation: {error}")))?;
+        out.extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// Takes an operation off the front.
+    pub fn read(bytes: &[u8]) -> Result<(Self, &[u8])> {
+        postcard::take_from_bytes(bytes).map_err(|_| GraphError::corrupt("a damaged section in the log"))
+    }
+}
