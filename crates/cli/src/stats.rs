@@ -19,7 +19,7 @@ pub struct Stats {
     /// Directory of the database
     db: PathBuf,
     /// Also measure what each other layout would give. For up to 200,000 vertices and edges this is done in any case. The order as it is
-    /// is measured for up to 2,000,000
+    /// is measured for up to 4,000,000
     #[arg(long)]
     layouts: bool,
     /// Write the answer in this format
@@ -30,7 +30,7 @@ pub struct Stats {
 /// With more vertices and edges, what other layouts would give is measured only if asked for.
 const COMPARED_MAX: u64 = 200_000;
 /// The same for the order as it is.
-const MEASURED_MAX: u64 = 2_000_000;
+const MEASURED_MAX: u64 = 4_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StatsFormat {
