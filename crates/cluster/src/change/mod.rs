@@ -1,7 +1,8 @@
 //! All shards of a graph as one graph under change. Every change goes to the shards that keep what it changes.
 //!
-//! A call checks what a single shard cannot: ends of edges and ids that other shards may have. So a change that fails because of its
-//! arguments changes nothing. If a shard fails after another has changed, the whole is spoilt.
+//! A call checks what a single shard cannot: ends of edges, and ids and values that other shards may have. If the first shard refuses,
+//! nothing has changed. If one refuses after another has changed, the whole is spoilt, and will not be committed. One store would refuse a
+//! batch with a bad row and go on.
 
 mod checks;
 mod halves;
