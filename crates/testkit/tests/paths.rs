@@ -2,12 +2,14 @@
 //! matrices of bits, and tries every assignment of vertices to variables.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use mangrove_directory::{OpenOptions, Patience, Store, Writer};
 use mangrove_graph::{ElementKind, ExternalId, GraphView, GraphWrite, NewEdge, Value, VertexId};
 use mangrove_query::Parameters;
 use mangrove_query::paths::{KeptLists, PathAnswer, PathOptions, PathQuery};
 use mangrove_testkit::Oracle;
+use mangrove_testkit::far::SlowView;
 use mangrove_testkit::graphs::Random;
 
 const LABELS: [&str; 3] = ["a", "b", "has part"];
@@ -314,4 +316,24 @@ fn random_queries_have_the_rows_of_the_definition() {
     }
     println!("{done} queries on {graphs} graphs, {rows_seen} rows");
     assert!(rows_seen as u64 > done, "most queries find something");
+}
+
+/// A path from a constant reads what it meets, also where the variable in the middle is asked for by nobody.
+#[test]
+fn a_chain_from_a_constant_reads_only_what_it_meets() {
+    let calls = |others: i64| {
+        let mut graph = Oracle::default();
+        let person = graph.ensure_label(ElementKind::Vertex, "person").unwrap();
+        let knows = graph.ensure_label(ElementKind::Edge, "knows").unwrap();
+        let mut made = Vec::new();
+        let ids: Vec<Option<ExternalId>> = (0..others + 3).map(|id| Some(ExternalId::Int(id))).collect();
+        graph.add_vertices(person, &ids, &mut made).unwrap();
+        let edge = |at: usize| NewEdge { source: made[at], target: made[at + 1], id: None, time: None };
+        graph.add_edges(knows, &[edge(0), edge(1)], &mut Vec::new()).unwrap();
+        let far = SlowView::new(&graph, Duration::ZERO);
+        let query = PathQuery::parse("(?z) <- 0 knows ?y, ?y knows ?z").unwrap();
+        assert_eq!(query.run(&far, &Parameters::new(), &PathOptions::default()).unwrap().rows, 1);
+        far.take_calls()
+    };
+    assert_eq!(calls(0), calls(30_000));
 }
