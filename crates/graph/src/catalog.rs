@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
 use crate::id::{ElementKind, LabelId};
 use crate::predicate::Predicate;
 use crate::schema::{PropertyId, Schema};
 
 /// Counts for the optimiser and for `stats`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Live vertices by label id.
     pub vertices: Vec<u64>,

@@ -52,6 +52,8 @@ pub enum GraphError {
     Late(Option<Duration>),
     #[error("a read takes more than the memory budget of {} MB", bytes_max >> 20)]
     OverBudget { bytes_max: usize },
+    #[error("{0}. Try again")]
+    Unavailable(String),
     #[error("the database is open read-only")]
     ReadOnly,
     #[error(

@@ -246,7 +246,7 @@ impl From<&str> for ExternalId {
 }
 
 /// Whether an external id is unique in the whole graph or within its label.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum IdSpace {
     #[default]
     Graph,

@@ -15,6 +15,7 @@ mod choices;
 pub mod column;
 pub mod column_test;
 pub mod compare;
+pub mod conform;
 pub mod error;
 mod footprint;
 pub mod id;
@@ -52,7 +53,7 @@ pub use view::{
     Adjacency, Distance, ElementIds, Elements, Filter, GraphView, Hop, LabelTest, Latest, Scan, ScanCursor, Scanned,
     SearchCursor, Wants, scan_and_read,
 };
-pub use write::{GraphWrite, NewEdge, ShardWrite};
+pub use write::{FollowerWrite, GraphWrite, NewEdge, ShardRead, ShardWrite};
 
 pub use bigdecimal::BigDecimal;
 pub use num_bigint::BigInt;

@@ -7,6 +7,11 @@ use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use rpds::{HashTrieMapSync, RedBlackTreeSetSync, VectorSync};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The most names of a list.
+pub const NAMES_MAX: usize = 1 << 16;
 
 /// An item that a list of names may hold.
 pub trait HasName {
@@ -105,6 +110,30 @@ impl<T: HasName> Names<T> {
     }
 }
 
+/// A list travels as its items, each with whether it was dropped.
+impl<T: Serialize> Serialize for Names<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq((0..).zip(&self.items).map(|(number, item)| (item, self.is_dropped(number))))
+    }
+}
+
+impl<'de, T: HasName + Deserialize<'de>> Deserialize<'de> for Names<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let items = Vec::<(T, bool)>::deserialize(from)?;
+        if items.len() > NAMES_MAX {
+            return Err(D::Error::custom("too many names"));
+        }
+        let mut names = Self::default();
+        for (item, is_dropped) in items {
+            let number = names.push(item);
+            if is_dropped {
+                names.drop_name(number);
+            }
+        }
+        Ok(names)
+    }
+}
+
 impl<T> Index<usize> for Names<T> {
     type Output = T;
 
@@ -150,6 +179,8 @@ mod tests {
             (None, Some(7), None, true)
         );
         assert_eq!((names.push("n8".into()), names.known().count()), (2001, 2001));
+        let sent: Names<Arc<str>> = postcard::from_bytes(&postcard::to_allocvec(&names).unwrap()).unwrap();
+        assert_eq!(sent, names);
         assert!(copy != names && names.iter().map(|name| &**name).eq((&names).into_iter().map(|name| &**name)));
     }
 }

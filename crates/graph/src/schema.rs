@@ -14,7 +14,7 @@ use crate::id::{ElementKind, IdSpace, KeyId, LabelId};
 use crate::names::{HasName, Names};
 use crate::value::ValueType;
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     pub id_space: IdSpace,
     pub vertex_labels: Names<LabelSchema>,
@@ -23,7 +23,7 @@ pub struct Schema {
     pub indexes: Vec<IndexSchema>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LabelSchema {
     pub name: Arc<str>,
     /// Keys of this label, by id.
@@ -71,7 +71,7 @@ impl HasName for LabelSchema {
 }
 
 /// The properties of a label, in the order of their keys' ids.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Properties(RedBlackTreeMapSync<KeyId, PropertySchema>);
 
 impl Properties {
@@ -97,7 +97,7 @@ impl Properties {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PropertySchema {
     pub key: KeyId,
     pub types: TypeSet,
@@ -260,7 +260,7 @@ impl Cardinality {
 }
 
 /// The types seen among the values of a key.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct TypeSet(pub u32);
 
 impl TypeSet {
@@ -310,7 +310,7 @@ impl PropertyId {
 }
 
 /// A property index over the elements of one label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexSchema {
     pub of: PropertyId,
     /// No two elements share a value.

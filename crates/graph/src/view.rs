@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::catalog::Catalog;
 use crate::cell::{Cell, PropertyColumn};
 use crate::error::{GraphError, Result};
@@ -16,7 +18,7 @@ use crate::predicate::Predicate;
 use crate::schema::{PropertyId, Schema};
 
 /// Which elements a scan visits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Scan {
     /// The labels to visit: primary labels or, for vertices, further ones. `None` visits all.
     pub labels: Option<Vec<LabelId>>,
@@ -57,7 +59,7 @@ impl Scan {
 }
 
 /// A test of an element's labels.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LabelTest {
     /// The element must have one of these.
     pub labels: Vec<LabelId>,
@@ -80,14 +82,14 @@ pub struct Scanned {
     pub columns: Vec<PropertyColumn>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Filter {
     pub key: KeyId,
     pub predicate: Predicate,
 }
 
 /// Where a scan continues. Start with the default.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ScanCursor {
     /// Position in the list of labels.
     pub label: usize,
@@ -97,7 +99,7 @@ pub struct ScanCursor {
 }
 
 /// Where a search of an index continues. Start with the default.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SearchCursor {
     /// The place of the last element that was looked at, as the view counts places.
     pub after: Option<u64>,
@@ -118,7 +120,7 @@ impl SearchCursor {
 }
 
 /// Which edges to follow from a vertex.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hop {
     pub direction: Direction,
     /// Edge labels; `None` follows all. An empty list follows none.
@@ -145,13 +147,13 @@ impl Hop {
 ///
 /// A view that cannot tell returns all edges; so does a view that gets a limit. If the key is the time of the label, the store does
 /// not visit the other edges. `count` is 1 or more.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Latest {
     pub key: KeyId,
     pub count: usize,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Wants {
     pub rows: bool,
     pub neighbors: bool,

@@ -117,17 +117,27 @@ pub trait GraphWrite: GraphView {
     fn as_view(&self) -> &dyn GraphView;
 }
 
-/// The store of a shard under change.
-pub trait ShardWrite: GraphWrite {
+/// The store of a shard.
+pub trait ShardRead: GraphView {
     /// The local id that the next element of a label gets.
     fn next_local(&self, kind: ElementKind, label: LabelId) -> Result<u64>;
+}
 
+/// The store of a shard under change.
+pub trait ShardWrite: GraphWrite + ShardRead {
     /// Fails if a commit would: if a new element lacks a property that its label requires.
     fn can_commit(&self) -> Result<()>;
 
     /// Drops the name of a key that no label of the graph has. A shard by itself drops no key, because others may have it.
     fn drop_key(&mut self, key: KeyId) -> Result<()>;
 
+    /// Lets the store compress what it has now. The next element of each label begins a new block of ids, so all copies of a shard must
+    /// do this at the same place of their log.
+    fn end_labels(&mut self) -> Result<()>;
+}
+
+/// The store of a shard that follows a log, under change.
+pub trait FollowerWrite: ShardWrite {
     /// Notes how far the store has applied the log that it follows. The note lasts exactly if the changes do.
     fn put_log_position(&mut self, position: &[u8]) -> Result<()>;
 }

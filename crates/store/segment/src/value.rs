@@ -18,30 +18,6 @@ use mangrove_graph::{
 
 use crate::corrupt;
 
-/// Fails if the value cannot be stored.
-pub fn check_storable(value: &Value) -> Result<()> {
-    if !value.is_storable() {
-        return Err(GraphError::NotStorable { found: value.value_type().name() });
-    }
-    if depth(value) > NESTING_MAX {
-        return Err(GraphError::Limit {
-            what: "the collections in a property are nested too \
-                                              deep"
-                .into(),
-            limit: NESTING_MAX as u64,
-        });
-    }
-    Ok(())
-}
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::List(items) | Value::Set(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Map(map) => 1 + map.iter().map(|(k, v)| depth(k).max(depth(v))).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
 /// The bytes of a cell.
 pub fn cell_bytes(cell: &Cell) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -125,7 +101,7 @@ fn put_value(out: &mut Vec<u8>, value: &Value) {
                 put_value(out, v);
             });
         }
-        _ => {} // null; `check_storable` refuses all other types
+        _ => {} // null; no store takes other types
     }
 }
 

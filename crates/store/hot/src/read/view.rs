@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mangrove_graph::{
     Adjacency, Catalog, Cell, EdgeId, EdgeRef, ElementId, ElementIds, ElementKind, Elements, ExternalId, GraphView, Here,
     Hop, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, ReadContext, Result, Scan, ScanCursor, Schema, SearchCursor,
-    Statistics, Through, VertexId,
+    ShardRead, Statistics, Through, VertexId,
 };
 
 use super::{HotSnapshot, Reader};
@@ -157,5 +157,11 @@ impl Through for HotSnapshot {
 
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
         Ok(self.forked()?.map(|fork| Box::new(fork) as Box<dyn GraphView + Send>))
+    }
+}
+
+impl ShardRead for HotSnapshot {
+    fn next_local(&self, kind: ElementKind, label: LabelId) -> Result<u64> {
+        Ok(self.reader().counter(kind, label)?.next)
     }
 }

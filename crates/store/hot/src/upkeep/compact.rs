@@ -20,6 +20,7 @@ use crate::format::block::{Block, SLOTS, slots};
 use crate::format::catalog;
 use crate::format::key::{Column, KINDS};
 use crate::format::named::Named;
+use crate::options::Sides;
 use crate::read::{HotSnapshot, Reader, labels};
 use crate::segments::sealing::{self, Sealing};
 use crate::segments::segment::{self, Contents, Segments};
@@ -138,9 +139,10 @@ impl<'a> Work<'a> {
 
     fn make(&self, of: Of) -> Result<()> {
         let _span = tracing::info_span!("segment", ?of).entered();
-        if of.has_tables() {
+        // Copies of a shard end their labels when their log says so.
+        if of.has_tables() && self.shared.sides == Sides::Together {
             let mut t = self.begin()?;
-            t.end_labels()?;
+            t.end_all_labels()?;
             t.commit_alone()?;
         }
         let snapshot = HotSnapshot::new(self.shared)?;
@@ -236,7 +238,7 @@ fn contents(reader: &Reader<'_>, own: impl Fn(ElementKind, LabelId) -> Result<Ra
 
 impl HotTransaction {
     /// Lets every label go on with a new block, so that the places to seal end with a whole block.
-    fn end_labels(&mut self) -> Result<()> {
+    pub(crate) fn end_all_labels(&mut self) -> Result<()> {
         for kind in KINDS {
             for label in labels(&self.reader(), kind) {
                 let counter = self.counter_mut(kind, label)?;
@@ -262,7 +264,7 @@ impl HotTransaction {
     /// Seals everything into the first segment of a store, which may be another store than this one. Later elements begin
     /// new blocks.
     pub(crate) fn seal(&mut self, new: &NewSegment, cancelled: &dyn Fn() -> bool) -> Result<()> {
-        self.end_labels()?;
+        self.end_all_labels()?;
         let ends = |kind, label| Ok(0..self.counter(kind, label)?.sealed);
         let contents = contents(&self.reader(), ends)?;
         let sealing = Sealing::create(&new.path(), new.identity, contents.clone(), sealing::threads())?;

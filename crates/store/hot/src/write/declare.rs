@@ -25,15 +25,16 @@ impl HotTransaction {
         value_type: Option<ValueType>,
         cardinality: Cardinality,
     ) -> Result<()> {
-        self.label_exists(kind, label)?;
-        self.key_exists(key)?;
+        self.schema.must_have_label(kind, label)?;
+        self.schema.must_have_key(key)?;
         if value_type.is_some_and(|t| !t.is_storable()) {
             let what = format!("{} cannot be the type of a property", value_type.unwrap_or(ValueType::Null));
             return Err(GraphError::Invalid(what));
         }
+        let of = PropertyId { kind, label, key };
         let declaration = PropertySchema { declared: value_type, cardinality, ..PropertySchema::new(key) };
         if self.schema.is_key(kind, label, key) {
-            self.may_be_key(label, &declaration)?;
+            self.schema.may_be_key(label, &declaration)?;
         }
         let mut column = self.reader().column(Column::holding(&self.schema, kind, label, key));
         let mut block = 0;
@@ -41,7 +42,7 @@ impl HotTransaction {
             // If a block is of the declared type, all its cells keep to the declaration.
             if value_type.is_none() || cells.value_type() != value_type {
                 for slot in slots(cells.present) {
-                    self.keeps_to(kind, label, &declaration, &cells.cell(slot)?, true)?;
+                    self.schema.must_keep_to(of, &declaration, &cells.cell(slot)?, true)?;
                 }
             }
             block = at + 1;
@@ -53,14 +54,10 @@ impl HotTransaction {
     }
 
     pub(super) fn fix_time(&mut self, label: LabelId, key: KeyId) -> Result<()> {
-        self.label_exists(ElementKind::Edge, label)?;
-        self.key_exists(key)?;
+        self.schema.must_have_label(ElementKind::Edge, label)?;
+        self.schema.must_have_key(key)?;
         if self.counter(ElementKind::Edge, label)?.live > 0 {
-            let name = self.schema.label_name(ElementKind::Edge, label);
-            let what = format!(
-                "cannot declare the time of {name}: it already has edges. Load them into a new database, or under another label"
-            );
-            return Err(GraphError::Invalid(what));
+            return Err(self.schema.has_edges_already(label));
         }
         self.change(|t| t.forget_edges_of(label))?;
         if self.schema.edge_labels[usize::from(label.0)].time == Some(key) {
@@ -92,8 +89,7 @@ impl HotTransaction {
     }
 
     pub(super) fn make_index(&mut self, of: PropertyId) -> Result<bool> {
-        self.label_exists(of.kind, of.label)?;
-        self.key_exists(of.key)?;
+        self.schema.must_have(of)?;
         if self.schema.index(of).is_some() {
             return Ok(false);
         }

@@ -5,9 +5,7 @@
 
 use std::ops::Bound;
 
-use mangrove_graph::{
-    Cardinality, Cell, ElementKind, ExternalId, GraphError, KeyId, LabelId, PropertyId, PropertySchema, Result,
-};
+use mangrove_graph::{Cardinality, Cell, ElementKind, ExternalId, KeyId, LabelId, PropertyId, PropertySchema, Result};
 
 use super::HotTransaction;
 use crate::format::block::slots;
@@ -16,21 +14,19 @@ use crate::read::external;
 
 impl HotTransaction {
     pub(super) fn fix_key(&mut self, label: LabelId, key: KeyId) -> Result<()> {
-        self.label_exists(ElementKind::Vertex, label)?;
-        self.key_exists(key)?;
-        match self.key_of(label) {
-            Some(known) if known == key => return Ok(()),
-            Some(known) => return Err(self.has_another_key(label, known, key)),
-            None => {}
+        self.schema.must_have_label(ElementKind::Vertex, label)?;
+        self.schema.must_have_key(key)?;
+        if self.schema.may_have_key(label, key)?.is_some() {
+            return Ok(());
         }
         let declared = self.schema.vertex_labels[usize::from(label.0)].property(key).cloned();
         let declared = declared.unwrap_or_else(|| PropertySchema::new(key));
         if declared.declared.is_some() {
-            self.may_be_key(label, &declared)?;
+            self.schema.may_be_key(label, &declared)?;
         }
         let ids = self.ids_under(label, &declared)?;
         let of = PropertyId::of_vertices(label, key);
-        let (is_indexed, is_unique) = (self.schema.index(of).is_some(), self.is_unique(of));
+        let (is_indexed, is_unique) = (self.schema.index(of).is_some(), self.schema.is_unique(of));
         self.change(|t| {
             if is_indexed {
                 t.delete_index(of)?;
@@ -48,28 +44,10 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Fails if a property declared so cannot be an external id.
-    pub(super) fn may_be_key(&self, label: LabelId, declared: &PropertySchema) -> Result<()> {
-        if declared.may_be_id() {
-            return Ok(());
-        }
-        let reason = match (declared.cardinality, declared.declared) {
-            (Cardinality::Single, Some(other)) => format!("{other}, but a key must be an int64, a string or a uuid"),
-            (cardinality, _) => format!("{}, but a key must have one value", cardinality.name()),
-        };
-        let (label, key) = (self.schema.label_name(ElementKind::Vertex, label), self.schema.key_name(declared.key));
-        Err(GraphError::Invalid(format!("{label}.{key} is declared {reason}")))
-    }
-
-    fn has_another_key(&self, label: LabelId, known: KeyId, key: KeyId) -> GraphError {
-        let label = self.schema.label_name(ElementKind::Vertex, label);
-        let (known, key) = (self.schema.key_name(known), self.schema.key_name(key));
-        GraphError::Invalid(format!("cannot make `{key}` the key of {label}: its key is already `{known}`"))
-    }
-
     /// One id of each type among those of a label. Fails if a vertex has another value under the key, or an id that the
     /// declaration forbids.
     fn ids_under(&self, label: LabelId, property: &PropertySchema) -> Result<Vec<ExternalId>> {
+        let of = PropertyId::of_vertices(label, property.key);
         let mut ids = self.reader().column(Column::external(ElementKind::Vertex, label));
         let mut cells = self.reader().column(Column::property(ElementKind::Vertex, label, property.key));
         let (mut of_type, mut next): (Vec<ExternalId>, u64) = (Vec::new(), 0);
@@ -81,24 +59,15 @@ impl HotTransaction {
                 let value = values.as_ref().filter(|values| values.present >> slot & 1 != 0);
                 let value = value.map_or(Ok(Cell::Absent), |values| values.cell(slot))?;
                 if !is_id(&value, &id) {
-                    return Err(self.is_not_its_id(label, property.key, &id, &value));
+                    return Err(self.schema.is_not_its_id(of, &id, &value));
                 }
-                self.keeps_to(ElementKind::Vertex, label, property, &Cell::One(id.to_value()), true)?;
+                self.schema.must_keep_to(of, property, &Cell::One(id.to_value()), true)?;
                 if of_type.iter().all(|known| known.value_type() != id.value_type()) {
                     of_type.push(id);
                 }
             }
         }
         Ok(of_type)
-    }
-
-    fn is_not_its_id(&self, label: LabelId, key: KeyId, id: &ExternalId, value: &Cell) -> GraphError {
-        let (label, key) = (self.schema.label_name(ElementKind::Vertex, label), self.schema.key_name(key));
-        let value = value.values().next().map(ToString::to_string).unwrap_or_default();
-        GraphError::Invalid(format!(
-            "`{key}` cannot be the key of {label}: the vertex with the id {id} has {value} there. Remove or rename that property, or choose \
-             another key"
-        ))
     }
 
     /// Removes all cells of a column from the tables, as if they had never been set.

@@ -18,27 +18,17 @@ use crate::options::Sides;
 
 impl HotTransaction {
     pub(super) fn name_label(&mut self, kind: ElementKind, label: LabelId, name: &str) -> Result<()> {
-        self.label_exists(kind, label)?;
-        let known = &self.schema.labels(kind)[usize::from(label.0)];
-        if *known.name == *name {
+        if self.schema.may_be_renamed(kind, label, name)? {
             return Ok(());
         }
-        super::room_for_a_name("labels", name, 0)?;
-        if self.schema.label(kind, name).is_some() {
-            let what = format!(
-                "cannot rename: there is already a label {name} of {}, and two labels cannot become \
-                                one",
-                kind.plural()
-            );
-            return Err(GraphError::Invalid(what));
-        }
+        let known = &self.schema.labels(kind)[usize::from(label.0)];
         let renamed = LabelSchema { name: name.into(), ..known.clone() };
         self.replace_label(kind, label, renamed);
         Ok(())
     }
 
     pub(super) fn delete_label(&mut self, kind: ElementKind, label: LabelId) -> Result<()> {
-        self.label_exists(kind, label)?;
+        self.schema.must_have_label(kind, label)?;
         let scan = Scan::of(label);
         if let Some(first) = self.first_of(kind, &scan)? {
             let what = format!("the label {}", self.schema.label_name(kind, label));
@@ -102,16 +92,9 @@ impl HotTransaction {
     }
 
     pub(super) fn delete_property(&mut self, of: PropertyId) -> Result<()> {
-        self.label_exists(of.kind, of.label)?;
-        self.key_exists(of.key)?;
-        let name = self.schema.property_name(of);
-        let label = &self.schema.labels(of.kind)[usize::from(of.label.0)];
-        if label.key == Some(of.key) || label.time == Some(of.key) {
-            let role = if of.kind == ElementKind::Vertex { "key of its label" } else { "time of its edges" };
-            return Err(GraphError::Invalid(format!("cannot drop {name}: it is the {role}")));
-        }
+        self.schema.may_be_dropped(of)?;
         if let Some(first) = self.first_with(of)? {
-            return Err(self.in_use(name, first));
+            return Err(self.in_use(self.schema.property_name(of), first));
         }
         self.delete_index(of)?;
         if self.schema.labels(of.kind)[usize::from(of.label.0)].property(of.key).is_some() {

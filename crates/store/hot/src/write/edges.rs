@@ -35,13 +35,13 @@ struct Gone {
 
 impl HotTransaction {
     pub(super) fn put_edges(&mut self, label: LabelId, edges: &[NewEdge], out: &mut Vec<EdgeId>) -> Result<()> {
-        self.label_exists(ElementKind::Edge, label)?;
+        self.schema.must_have_label(ElementKind::Edge, label)?;
         let first = self.counter(ElementKind::Edge, label)?.next;
         if edges.len() as u64 > LOCAL_MAX.saturating_sub(first) {
             return Err(GraphError::Limit { what: "too many edges of one label".into(), limit: LOCAL_MAX });
         }
-        let time_key = self.schema.edge_labels[usize::from(label.0)].time;
-        let times = self.times(label, time_key, edges)?;
+        let time_key = self.schema.time_of(label);
+        let times = self.schema.times_of(label, edges)?;
         let batch = Batch { label, edges, first, times };
         let [by_source, by_target] = [(true, source as fn(&NewEdge) -> VertexId), (false, target)].map(|(outgoing, end)| {
             let is_listed = self.sides().lists(outgoing, label);
@@ -82,42 +82,6 @@ impl HotTransaction {
         })?;
         out.extend((0..edges.len() as u64).map(|at| edge_at(label, first + at)));
         Ok(())
-    }
-
-    /// The sort keys of edges, if their label has a time. Fails if an edge has a time and the label has none, or if a value
-    /// cannot be a time.
-    fn times(&self, label: LabelId, key: Option<KeyId>, edges: &[NewEdge]) -> Result<Option<Vec<i64>>> {
-        let name = || self.schema.label_name(ElementKind::Edge, label);
-        let time = |edge: &NewEdge| match &edge.time {
-            None => Ok(i64::MIN),
-            Some(time) => time.as_time().ok_or_else(|| {
-                GraphError::Invalid(format!(
-                    "the time of a {} edge must be an integer, a date or a date-time, not the {} {time}",
-                    name(),
-                    time.value_type()
-                ))
-            }),
-        };
-        match key {
-            Some(key) => {
-                let times = edges.iter().map(time).collect::<Result<_>>()?;
-                let property = self.schema.edge_labels[usize::from(label.0)].property(key);
-                if let Some(declared) = property.and_then(|property| property.declared)
-                    && types_of(edges).iter().any(|t| t != declared)
-                {
-                    for time in edges.iter().filter_map(|edge| edge.time.as_ref()) {
-                        self.cell_fits(ElementKind::Edge, label, key, &Cell::One(time.clone()))?;
-                    }
-                }
-                Ok(Some(times))
-            }
-            None if edges.iter().all(|edge| edge.time.is_none()) => Ok(None),
-            None => Err(GraphError::Invalid(format!(
-                "cannot give {} edges a time: declare the property that holds it \
-                                                     first",
-                name()
-            ))),
-        }
     }
 
     /// The order of the edges by one of their ends, then time, then age. Fails if an end does not exist.

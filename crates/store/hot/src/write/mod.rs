@@ -21,9 +21,9 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::{
-    Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
-    GraphWrite, Here, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, PropertyColumn, PropertyId, PropertySchema,
-    ReadContext, Result, Schema, ShardWrite, Through, ValueType, VertexId,
+    Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, FollowerWrite, GraphError,
+    GraphView, GraphWrite, Here, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, PropertyColumn, PropertyId, PropertySchema,
+    ReadContext, Result, Schema, ShardRead, ShardWrite, Through, ValueType, VertexId, conform,
 };
 
 use crate::format::block::SLOTS;
@@ -38,9 +38,6 @@ use crate::shared::state::StoreState;
 use crate::system::fault;
 use crate::system::lock::locked;
 use crate::turns::turn::{Patience, Writer};
-
-const NAMES_MAX: usize = 1 << 16;
-const NAME_BYTES_MAX: usize = u16::MAX as usize;
 
 /// The graph being changed. Dropping it undoes everything.
 pub struct HotTransaction {
@@ -251,18 +248,6 @@ impl HotTransaction {
         outcome.map_err(|error| fault::of_write(error, self.owned.shared().env.path()))
     }
 
-    fn label_exists(&self, kind: ElementKind, label: LabelId) -> Result<()> {
-        let known = self.schema.label_schema(kind, label).filter(|_| !self.schema.labels(kind).is_dropped(label.0));
-        known
-            .map(|_| ())
-            .ok_or_else(|| GraphError::Invalid(format!("there is no {kind:?} label with the number {}", label.0)))
-    }
-
-    fn key_exists(&self, key: KeyId) -> Result<()> {
-        let known = self.schema.keys.get(usize::from(key.0)).filter(|_| !self.schema.keys.is_dropped(key.0));
-        known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no property key with the number {}", key.0)))
-    }
-
     fn element_exists(&self, element: ElementId) -> Result<()> {
         if self.reader().contains(element)? { Ok(()) } else { Err(GraphError::no_such(element)) }
     }
@@ -287,22 +272,30 @@ impl Through for HotTransaction {
     }
 }
 
-impl ShardWrite for HotTransaction {
+impl ShardRead for HotTransaction {
     fn next_local(&self, kind: ElementKind, label: LabelId) -> Result<u64> {
         Ok(self.counter(kind, label)?.next)
     }
+}
 
+impl ShardWrite for HotTransaction {
     fn can_commit(&self) -> Result<()> {
         self.must_be_sound()?;
         self.new_ones_have_all()
     }
 
     fn drop_key(&mut self, key: KeyId) -> Result<()> {
-        self.key_exists(key)?;
+        self.schema.must_have_key(key)?;
         self.forget_key(key);
         Ok(())
     }
 
+    fn end_labels(&mut self) -> Result<()> {
+        self.change(Self::end_all_labels)
+    }
+}
+
+impl FollowerWrite for HotTransaction {
     fn put_log_position(&mut self, position: &[u8]) -> Result<()> {
         let tables = self.owned.shared().tables;
         self.change(|t| catalog::put_log_position(&tables, t.owned.txn_mut(), position))
@@ -314,7 +307,7 @@ impl GraphWrite for HotTransaction {
         if let Some(label) = self.schema.label(kind, name) {
             return Ok(label);
         }
-        room_for_a_name("labels", name, self.schema.labels(kind).len())?;
+        conform::room_for_a_name("labels", name, self.schema.labels(kind).len())?;
         let label = LabelId(Arc::make_mut(&mut self.schema).labels_mut(kind).push(LabelSchema::new(name)));
         self.changed.insert(Record::Label(kind, label));
         Ok(label)
@@ -324,7 +317,7 @@ impl GraphWrite for HotTransaction {
         if let Some(key) = self.schema.key(name) {
             return Ok(key);
         }
-        room_for_a_name("property keys", name, self.schema.keys.len())?;
+        conform::room_for_a_name("property keys", name, self.schema.keys.len())?;
         let key = KeyId(Arc::make_mut(&mut self.schema).keys.push(name.into()));
         self.changed.insert(Record::Key(key));
         Ok(key)
@@ -379,8 +372,8 @@ impl GraphWrite for HotTransaction {
     }
 
     fn set_encoding(&mut self, kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()> {
-        self.label_exists(kind, label)?;
-        self.key_exists(key)?;
+        self.schema.must_have_label(kind, label)?;
+        self.schema.must_have_key(key)?;
         self.change_property(kind, label, key, |property| property.encoding = encoding)
     }
 
@@ -423,15 +416,4 @@ impl GraphWrite for HotTransaction {
     fn as_view(&self) -> &dyn GraphView {
         self
     }
-}
-
-fn room_for_a_name(what: &str, name: &str, names: usize) -> Result<()> {
-    if name.len() > NAME_BYTES_MAX {
-        let what = format!("a name of {} bytes is too long for {what}", name.len());
-        return Err(GraphError::Limit { what, limit: NAME_BYTES_MAX as u64 });
-    }
-    if names >= NAMES_MAX {
-        return Err(GraphError::Limit { what: format!("too many {what}"), limit: NAMES_MAX as u64 });
-    }
-    Ok(())
 }

@@ -1,13 +1,11 @@
 //! Setting properties.
 
-use std::collections::HashSet;
-
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 use mangrove_graph::{
-    Cardinality, Cell, ElementId, ElementKind, Elements, ExternalId, GraphError, KeyId, LabelId, PropertyColumn, PropertyId,
-    PropertySchema, Result, TypeSet, Value, ValueType, VertexId,
+    Cell, ElementId, ElementKind, Elements, ExternalId, GraphError, KeyId, LabelId, PropertyColumn, PropertyId, Result,
+    TypeSet, ValueType, VertexId, conform,
 };
 
 use super::HotTransaction;
@@ -16,20 +14,19 @@ use crate::format::encode::{self, ArrayRows};
 use crate::format::index;
 use crate::format::key::{Column, block_slot, element_at, place};
 use crate::read::order;
-use mangrove_segment::value;
 
 impl HotTransaction {
     pub(super) fn put_cell(&mut self, element: ElementId, key: KeyId, cell: Cell) -> Result<()> {
         let cell = Cell::from_entries(cell.into_entries());
         self.element_exists(element)?;
-        self.key_exists(key)?;
-        self.cell_fits(element.kind(), element.label(), key, &cell)?;
+        self.schema.must_have_key(key)?;
+        self.schema.must_fit(property_of(element, key), &cell)?;
         self.keeps_its_time(element, key, &cell)?;
         if self.is_key(element, key) {
             return self.keeps_its_id(element, key, &cell);
         }
         self.keeps_required(element, key, &cell)?;
-        let of = PropertyId { kind: element.kind(), label: element.label(), key };
+        let of = property_of(element, key);
         self.stay_unique(of, &[(element, &cell)])?;
         self.change(|t| {
             let column = Column::property(element.kind(), element.label(), key);
@@ -48,7 +45,7 @@ impl HotTransaction {
             let what = format!("{} values were given for {} elements", values.len(), elements.len());
             return Err(GraphError::Invalid(what));
         }
-        self.key_exists(key)?;
+        self.schema.must_have_key(key)?;
         match values {
             PropertyColumn::Absent(_) => Ok(()),
             _ if self.some_have_key(elements, key) => self.put_each(elements, key, values),
@@ -71,17 +68,18 @@ impl HotTransaction {
         let form = encode::form_of_array(array.data_type()).unwrap_or(ValueType::Null);
         if let Some(at) = (0..n).find(|at| array.is_valid(*at)) {
             let sample = Cell::One(mangrove_graph::column::value_at(array, at));
-            self.cell_fits(kind, label, key, &sample)?;
+            self.schema.must_fit(PropertyId { kind, label, key }, &sample)?;
         }
-        must_have_room(longest(array))?;
-        for at in (0..n).filter(|at| self.is_time(kind, label, key) && array.is_valid(*at)) {
+        conform::must_have_room(longest(array))?;
+        let of = PropertyId { kind, label, key };
+        for at in (0..n).filter(|at| self.schema.is_time(of) && array.is_valid(*at)) {
             let cell = Cell::One(mangrove_graph::column::value_at(array, at));
             self.keeps_its_time(elements.get(at), key, &cell)?;
         }
         debug_assert_eq!(last.raw() - first.raw() + 1, n as u64);
         let of = PropertyId { kind, label, key };
         let cell = |at: usize| Cell::One(mangrove_graph::column::value_at(array, at));
-        if self.is_unique(of) {
+        if self.schema.is_unique(of) {
             let there = (0..n).filter(|at| array.is_valid(*at));
             let cells: Vec<_> = there.map(|at| (elements.get(at), cell(at))).collect();
             self.stay_unique(of, &cells.iter().map(|(element, cell)| (*element, cell)).collect::<Vec<_>>())?;
@@ -129,7 +127,7 @@ impl HotTransaction {
             .collect();
         for (element, cell) in &rows {
             self.element_exists(*element)?;
-            self.cell_fits(element.kind(), element.label(), key, cell)?;
+            self.schema.must_fit(property_of(*element, key), cell)?;
             self.keeps_its_time(*element, key, cell)?;
             self.keeps_required(*element, key, cell)?;
         }
@@ -147,7 +145,7 @@ impl HotTransaction {
     fn stay_unique_by_label(&self, rows: &[(ElementId, Cell)], key: KeyId) -> Result<()> {
         for of_label in rows.chunk_by(|a, b| a.0.label() == b.0.label()) {
             let of = PropertyId { kind: of_label[0].0.kind(), label: of_label[0].0.label(), key };
-            if self.is_unique(of) {
+            if self.schema.is_unique(of) {
                 let cells: Vec<_> = of_label.iter().map(|(element, cell)| (*element, cell)).collect();
                 self.stay_unique(of, &cells)?;
             }
@@ -199,31 +197,6 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Fails if the cell cannot be under this key of this label.
-    pub(super) fn cell_fits(&self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) -> Result<()> {
-        must_have_room(cell.values().map(|value| value.memory_bytes(CELL_BYTES_MAX + 1)).sum())?;
-        match cell {
-            Cell::Absent => return Ok(()),
-            Cell::One(value) => value::check_storable(value)?,
-            Cell::Many(_) if kind == ElementKind::Edge => {
-                return Err(GraphError::Invalid("an edge property has one value, without properties of its own".into()));
-            }
-            Cell::Many(entries) => {
-                for entry in entries {
-                    value::check_storable(&entry.value)?;
-                    for (key, value) in &entry.meta {
-                        self.key_exists(*key)?;
-                        value::check_storable(value)?;
-                    }
-                }
-            }
-        }
-        match self.schema.label_schema(kind, label).and_then(|label| label.property(key)) {
-            Some(property) => self.keeps_to(kind, label, property, cell, property.declared.is_some()),
-            None => Ok(()),
-        }
-    }
-
     /// Sets cells of elements for some of which the property is the id. Checks that each such cell equals the id, and sets
     /// the others.
     fn put_each(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()> {
@@ -246,14 +219,10 @@ impl HotTransaction {
         }
     }
 
-    pub(super) fn key_of(&self, label: LabelId) -> Option<KeyId> {
-        self.schema.vertex_labels.get(usize::from(label.0)).and_then(|label| label.key)
-    }
-
     /// Whether a property is the id of some of these elements.
     fn some_have_key(&self, elements: Elements<'_>, key: KeyId) -> bool {
         let Elements::Vertices(ids) = elements else { return false };
-        ids.chunk_by(|a, b| a.label() == b.label()).any(|of_label| self.key_of(of_label[0].label()) == Some(key))
+        ids.chunk_by(|a, b| a.label() == b.label()).any(|of_label| self.schema.key_of(of_label[0].label()) == Some(key))
     }
 
     fn is_key(&self, element: ElementId, key: KeyId) -> bool {
@@ -263,27 +232,7 @@ impl HotTransaction {
     /// Fails if the cell is not the id that its vertex has.
     fn keeps_its_id(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
         let ElementId::Vertex(vertex) = element else { return Ok(()) };
-        let id = self.reader().external_id(vertex)?;
-        if matches!(cell, Cell::One(value) if ExternalId::from_value(value).as_ref() == Some(&id)) {
-            return Ok(());
-        }
-        let (key, label) =
-            (self.schema.key_name(key).to_string(), self.schema.label_name(ElementKind::Vertex, vertex.label()));
-        Err(GraphError::Key { label: label.to_string(), key, id })
-    }
-
-    /// Fails if ids are not of the type that is declared for the key of their label.
-    pub(super) fn ids_fit(&self, label: LabelId, ids: &[ExternalId]) -> Result<()> {
-        let Some(property) =
-            self.key_of(label).and_then(|key| self.schema.vertex_labels[usize::from(label.0)].property(key))
-        else {
-            return Ok(());
-        };
-        let Some(declared) = property.declared else { return Ok(()) };
-        match ids.iter().map(ExternalId::to_value).find(|id| id.value_type() != declared) {
-            None => Ok(()),
-            Some(id) => self.keeps_to(ElementKind::Vertex, label, property, &Cell::One(id), true),
-        }
+        self.schema.must_be_id(property_of(element, key), cell, &self.reader().external_id(vertex)?)
     }
 
     /// Adds the types of these ids to what the schema knows of the key of a label.
@@ -293,78 +242,22 @@ impl HotTransaction {
         types.iter().try_for_each(|t| self.infer_type(ElementKind::Vertex, label, key, t))
     }
 
-    fn is_time(&self, kind: ElementKind, label: LabelId, key: KeyId) -> bool {
-        kind == ElementKind::Edge && self.schema.label_schema(kind, label).is_some_and(|label| label.time == Some(key))
-    }
-
     /// Fails if the cell would change the time of an edge, because edges are found by their time.
     fn keeps_its_time(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
-        let (kind, label) = (element.kind(), element.label());
+        let of = property_of(element, key);
         let may_be_time = || cell.values().all(|value| value.is_null() || value.as_time().is_some());
-        if !self.is_time(kind, label, key)
-            || self.reader().time_of(label, place(element.raw()))? == order(cell) && may_be_time()
+        if !self.schema.is_time(of)
+            || self.reader().time_of(of.label, place(element.raw()))? == order(cell) && may_be_time()
             || self.reader().cell(element, key)? == *cell
         {
             return Ok(());
         }
-        let (key, label) = (self.schema.key_name(key), self.schema.label_name(kind, label));
-        Err(GraphError::Invalid(format!(
-            "`{key}` is the time that orders {label} edges, and cannot change once addE() has set it. To change it, remove the \
-             edge and add it again"
-        )))
-    }
-
-    /// Fails if the cell does not keep to the declaration. The cardinality counts only if it is `fixed`.
-    pub(super) fn keeps_to(
-        &self,
-        kind: ElementKind,
-        label: LabelId,
-        property: &PropertySchema,
-        cell: &Cell,
-        fixed: bool,
-    ) -> Result<()> {
-        let names = || (self.schema.label_name(kind, label).to_string(), self.schema.key_name(property.key).to_string());
-        if let Some(declared) = property.declared {
-            let unfit = cell.values().find(|value| !value.is_null() && value.value_type() != declared);
-            if let Some(value) = unfit {
-                let ((label, key), found) = (names(), value.value_type().to_string());
-                let (declared, value) = (declared.to_string(), value.to_string());
-                return Err(GraphError::TypeMismatch { label, key, declared, found, value });
-            }
-        }
-        let Cell::Many(entries) = cell else { return Ok(()) };
-        let fits = !fixed
-            || match property.cardinality {
-                Cardinality::Single => entries.len() <= 1,
-                Cardinality::List => true,
-                Cardinality::Set => {
-                    let distinct: HashSet<&Value> = entries.iter().map(|entry| &entry.value).collect();
-                    distinct.len() == entries.len()
-                }
-            };
-        if fits {
-            return Ok(());
-        }
-        let ((label, key), cardinality, n) = (names(), property.cardinality.name(), entries.len());
-        Err(GraphError::Invalid(format!("{label}.{key} is declared {cardinality} and cannot hold these {n} values")))
+        Err(self.schema.time_stays(of))
     }
 
     /// Adds what a cell shows to the schema.
     fn infer(&mut self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) -> Result<()> {
-        cell.values().try_for_each(|value| self.infer_type(kind, label, key, value.value_type()))?;
-        let Cell::Many(entries) = cell else { return Ok(()) };
-        let Some(known) = self.schema.labels(kind)[usize::from(label.0)].property(key) else { return Ok(()) };
-        let has_meta = known.has_meta || entries.iter().any(|entry| !entry.meta.is_empty());
-        let several = entries.len() > 1 && known.cardinality == Cardinality::Single;
-        if has_meta == known.has_meta && !several {
-            return Ok(());
-        }
-        self.change_property(kind, label, key, |property| {
-            property.has_meta = has_meta;
-            if several {
-                property.cardinality = Cardinality::List;
-            }
-        })
+        if cell.is_absent() { Ok(()) } else { self.change_property(kind, label, key, |property| property.meet(cell)) }
     }
 
     pub(super) fn infer_type(&mut self, kind: ElementKind, label: LabelId, key: KeyId, t: ValueType) -> Result<()> {
@@ -376,15 +269,8 @@ impl HotTransaction {
     }
 }
 
-/// The most bytes that all values of an element under a key may take. LMDB allows twice that, but is asked for no more.
-const CELL_BYTES_MAX: usize = 1 << 30;
-
-fn must_have_room(bytes: usize) -> Result<()> {
-    if bytes <= CELL_BYTES_MAX {
-        return Ok(());
-    }
-    let what = "a property takes too many bytes".into();
-    Err(GraphError::Limit { what, limit: CELL_BYTES_MAX as u64 })
+fn property_of(element: ElementId, key: KeyId) -> PropertyId {
+    PropertyId { kind: element.kind(), label: element.label(), key }
 }
 
 /// The bytes of the longest text or bytes of an array.

@@ -1,6 +1,6 @@
 //! Properties that every element of a label has. Taking one away fails at once. A new element must have them at the commit.
 
-use mangrove_graph::{Cell, ElementId, ElementKind, GraphError, GraphView, KeyId, LabelId, Result};
+use mangrove_graph::{Cell, ElementId, ElementKind, GraphError, GraphView, KeyId, LabelId, PropertyId, Result};
 
 use super::HotTransaction;
 use crate::format::block::{SLOTS, slots};
@@ -10,8 +10,8 @@ use crate::format::key::{Column, element_at};
 impl HotTransaction {
     /// Says whether every element of a label must have a property. Fails if an element lacks it.
     pub(super) fn fix_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()> {
-        self.label_exists(kind, label)?;
-        self.key_exists(key)?;
+        self.schema.must_have_label(kind, label)?;
+        self.schema.must_have_key(key)?;
         if required && let Some(element) = self.first_without(kind, label, key, 0)? {
             return Err(self.lacks(element, key));
         }
@@ -20,8 +20,8 @@ impl HotTransaction {
 
     /// Fails if a required property would have no value. A null is none.
     pub(super) fn keeps_required(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
-        let label = self.schema.label_schema(element.kind(), element.label());
-        if cell.has_value() || !label.and_then(|label| label.property(key)).is_some_and(|property| property.required) {
+        let of = PropertyId { kind: element.kind(), label: element.label(), key };
+        if cell.has_value() || !self.schema.is_required(of) {
             return Ok(());
         }
         Err(self.lacks(element, key))

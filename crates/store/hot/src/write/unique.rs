@@ -23,14 +23,10 @@ fn equals(value: &Value) -> Predicate {
 }
 
 impl HotTransaction {
-    pub(super) fn is_unique(&self, of: PropertyId) -> bool {
-        self.schema.index(of).is_some_and(|index| index.unique)
-    }
-
     /// Fails if elements of a label, once they have these cells, share a value with one another or with others. If an
     /// element has several cells, the last one counts.
     pub(super) fn stay_unique(&self, of: PropertyId, cells: &[(ElementId, &Cell)]) -> Result<()> {
-        if !self.is_unique(of) {
+        if !self.schema.is_unique(of) {
             return Ok(());
         }
         let new: HashMap<ElementId, &Cell> = cells.iter().copied().collect();
@@ -76,9 +72,8 @@ impl HotTransaction {
 
     /// Makes an index if there is none, and makes it unique. Returns whether it was not unique before.
     pub(super) fn make_unique(&mut self, of: PropertyId) -> Result<bool> {
-        self.label_exists(of.kind, of.label)?;
-        self.key_exists(of.key)?;
-        if self.is_unique(of) {
+        self.schema.must_have(of)?;
+        if self.schema.is_unique(of) {
             return Ok(false);
         }
         if let (Some(first), more) = self.repeated(of)? {

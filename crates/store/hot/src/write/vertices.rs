@@ -21,13 +21,13 @@ impl HotTransaction {
         ids: &[Option<ExternalId>],
         out: &mut Vec<VertexId>,
     ) -> Result<()> {
-        self.label_exists(ElementKind::Vertex, label)?;
+        self.schema.must_have_label(ElementKind::Vertex, label)?;
         let counter = self.counter(ElementKind::Vertex, label)?;
         if ids.len() as u64 > LOCAL_MAX.saturating_sub(counter.next) {
             return Err(GraphError::Limit { what: "too many vertices of one label".into(), limit: LOCAL_MAX });
         }
         let ids = self.complete_ids(label, counter.next, ids)?;
-        self.ids_fit(label, &ids)?;
+        self.schema.ids_must_fit(label, &ids)?;
         let names = NameBatch::new(&ids, self.id_space(label));
         if let Some(at) = names.duplicate(self)? {
             let label = self.id_space(label).map(|label| self.schema.label_name(ElementKind::Vertex, label).to_string());
@@ -37,7 +37,7 @@ impl HotTransaction {
             let made = |at: usize| vertex_at(label, counter.next + at as u64);
             names.put(t, |at| made(at).0)?;
             t.put_run(Column::external(ElementKind::Vertex, label), counter.next, &IdRows(&ids), ids.len(), true)?;
-            if let Some(key) = t.key_of(label) {
+            if let Some(key) = t.schema.key_of(label) {
                 t.infer_key(label, key, &ids)?;
                 let of = PropertyId::of_vertices(label, key);
                 if t.schema.index(of).is_some() {
@@ -89,7 +89,7 @@ impl HotTransaction {
     pub(super) fn put_further_labels(&mut self, vertex: VertexId, labels: &[LabelId]) -> Result<()> {
         self.element_exists(ElementId::Vertex(vertex))?;
         for label in labels {
-            self.label_exists(ElementKind::Vertex, *label)?;
+            self.schema.must_have_label(ElementKind::Vertex, *label)?;
         }
         let further: BTreeSet<LabelId> = labels.iter().copied().filter(|label| *label != vertex.label()).collect();
         let known = &self.schema.vertex_labels[usize::from(vertex.label().0)].further;
@@ -148,7 +148,7 @@ impl HotTransaction {
         for key in keys {
             let column = Column::holding(&self.schema, ElementKind::Vertex, label, key);
             self.unindex(PropertyId::of_vertices(label, key), &places)?;
-            if self.key_of(label) != Some(key) {
+            if self.schema.key_of(label) != Some(key) {
                 self.clear_cells(column, &places)?;
             }
         }
