@@ -5,9 +5,13 @@
 //!   names       numbers of labels and ids, in the graph and in the store of a shard
 //!   shard       the store of a shard, in the graph's own ids
 //!   split       a batch by the shards that answer for it, and the answers in its order
+//!   walk        scans label by label
 //!   view        all shards as one GraphView: every call goes to the owners of what it asks for
 //!   schema      the schemas of all shards as one
 //!   change      all shards as one GraphWrite: every change goes to the shards that keep it
+//!   overlay     the store of a shard as a transaction changes it, with the changes in memory
+//!   wire        what processes say to each other
+//!   remote      the store of a shard in another process
 //!   section     what a transaction does to one shard, as bytes
 //!   log         the sequence of commits that shards apply, and the rule by which one writer at a time makes them
 //! ```
@@ -24,14 +28,19 @@
 mod change;
 pub mod log;
 mod names;
+mod overlay;
 mod placement;
+pub mod remote;
 mod schema;
 pub mod section;
 mod shard;
 mod split;
 mod view;
+mod walk;
+pub mod wire;
 
 pub use change::ClusterChange;
+pub use overlay::Overlay;
 pub use placement::{Placement, SHARDS_MAX};
 pub use shard::ShardView;
 pub use view::ClusterView;

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use mangrove_graph::{
     Adjacency, Catalog, Direction, Distance, EdgeId, EdgeRef, ElementIds, ElementKind, Elements, ExternalId, Filter,
-    GraphView, Hop, IdSpace, KeyId, LabelId, LabelTest, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor,
-    Scanned, Schema, SearchCursor, Statistics, Through, VertexId, Wants, id::LOCAL_MAX, scan_and_read,
+    GraphView, Hop, IdSpace, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Scanned,
+    Schema, SearchCursor, Statistics, Through, VertexId, Wants, id::LOCAL_MAX, scan_and_read,
 };
 
 use crate::placement::{Placement, SHARDS_MAX};
 use crate::schema;
 use crate::shard::ShardView;
 use crate::split::{Split, rows_of};
+use crate::walk;
 
 /// A scan looks at so many shards before it returns, although it has found nothing.
 const SHARDS_A_CALL: usize = 64;
@@ -80,26 +81,13 @@ impl<V: GraphView> ClusterView<V> {
         Ok(split.joined(answers))
     }
 
-    /// A scan of one label, which an element may also carry beside its own.
-    fn scan_of(&self, scan: &Scan, label: LabelId) -> Scan {
-        let own = scan.labels.as_ref().filter(|labels| !labels.contains(&label));
-        let own = own.map(|labels| LabelTest { labels: labels.clone(), is_negated: false });
-        Scan { labels: Some(vec![label]), also: scan.also.iter().cloned().chain(own).collect(), ..scan.clone() }
-    }
-
     /// Whether vertices of other labels may carry a label.
     fn is_carried(&self, kind: ElementKind, label: LabelId) -> bool {
         kind == ElementKind::Vertex && self.schema.are_carried_elsewhere(&[label])
     }
 
-    /// The label at which a scan stands; `None` at its end. Skips those of which no element passes.
     fn label_at(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Option<LabelId> {
-        let labels = self.schema.labels(kind).len();
-        while cursor.label < labels && scan.tests_of(&self.schema, kind, LabelId(cursor.label as u16)).is_none() {
-            (cursor.label, cursor.local) = (cursor.label + 1, 0);
-        }
-        cursor.done = cursor.label >= labels;
-        (!cursor.done).then_some(LabelId(cursor.label as u16))
+        walk::label_at(&self.schema, kind, scan, cursor)
     }
 
     /// Goes on with a scan in the next shard: calls `f` with it, its scan and its cursor. `None` at the end.
@@ -117,7 +105,7 @@ impl<V: GraphView> ClusterView<V> {
             return self.label_at(kind, scan, cursor).map_or(Ok(None), |_| self.go_on(kind, scan, cursor, f));
         };
         let mut within = ScanCursor { label: cursor.label, local: at.local, done: false };
-        let given = f(shard, &self.scan_of(scan, label), &mut within, label)?;
+        let given = f(shard, &walk::scan_of(scan, label), &mut within, label)?;
         // Behind the label come vertices of others that carry it beside their own.
         at = match within.done || within.label > cursor.label {
             true => Position { shard: at.shard + 1, local: 0 },
@@ -165,39 +153,7 @@ impl<V: GraphView> ClusterView<V> {
     /// The edges of each row, of one shard or of several.
     fn gather(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
         let split = Split::new(from.iter().map(|vertex| vertex.shard()), self.placement.shards);
-        if let Some(only) = split.only() {
-            return self.shard(only).neighbors(from, hop, out);
-        }
-        let hop_with_rows = Hop { wants: Wants { rows: true, ..hop.wants }, ..hop.clone() };
-        // For each row, its answer: which one, and the range there.
-        let (mut found, mut ranges) = (Vec::with_capacity(split.parts.len()), vec![(0, 0..0); from.len()]);
-        for (part, (shard, rows)) in split.parts.iter().enumerate() {
-            let some: Vec<VertexId> = rows.iter().map(|row| from[*row as usize]).collect();
-            let mut answer = Adjacency::default();
-            self.shard(*shard).neighbors(&some, &hop_with_rows, &mut answer)?;
-            let mut at = 0;
-            for (number, row) in rows.iter().enumerate() {
-                let start = at;
-                while answer.rows.get(at).is_some_and(|of| *of as usize == number) {
-                    at += 1;
-                }
-                ranges[*row as usize] = (part, start..at);
-            }
-            found.push(answer);
-        }
-        for (row, (part, range)) in ranges.into_iter().enumerate() {
-            let Some(answer) = found.get(part) else { continue };
-            if hop.wants.rows {
-                out.rows.extend(range.clone().map(|_| row as u32));
-            }
-            if hop.wants.neighbors {
-                out.neighbors.extend_from_slice(&answer.neighbors[range.clone()]);
-            }
-            if hop.wants.edges {
-                out.edges.extend_from_slice(&answer.edges[range]);
-            }
-        }
-        Ok(())
+        split.neighbors(from, hop, out, |shard, some, hop, answer| self.shard(shard).neighbors(some, hop, answer))
     }
 
     /// The edges of each row that pass a filter, which their own shards answer.

@@ -57,7 +57,7 @@ fn run<T: ShardWrite>(operation: Operation, store: &mut T) -> Result<()> {
             }
         }
         Operation::SetFurtherLabels(vertex, labels) => store.set_further_labels(vertex, &labels),
-        Operation::RemoveEdges(edges) => store.remove_edges(&edges.into_iter().map(named).collect::<Vec<_>>()),
+        Operation::RemoveEdges(edges) => store.remove_edges(&edges),
         Operation::RemoveVertices(vertices) => store.remove_vertices(&vertices),
         declaration => declare(declaration, store),
     }
@@ -81,6 +81,7 @@ fn declare<T: ShardWrite>(declaration: Operation, store: &mut T) -> Result<()> {
         Operation::DropLabel(kind, label) => store.drop_label(kind, label),
         Operation::DropProperty(of) => store.drop_property(of),
         Operation::DropKey(key) => store.drop_key(key),
+        Operation::EndLabels => store.end_labels(),
         other => Err(GraphError::corrupt(format!("{other:?} declares nothing"))),
     }
 }

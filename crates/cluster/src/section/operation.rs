@@ -1,7 +1,7 @@
 //! One change of a store.
 
 use mangrove_graph::{
-    Cardinality, Cell, EdgeId, ElementId, ElementKind, Encoding, ExternalId, GraphError, KeyId, LabelId, NewEdge,
+    Cardinality, Cell, EdgeRef, ElementId, ElementKind, Encoding, ExternalId, GraphError, KeyId, LabelId, NewEdge,
     PropertyId, Result, Value, ValueType, VertexId,
 };
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub enum Operation {
     /// Raw ids of elements of a kind, and one value for each.
     SetProperties(ElementKind, KeyId, Vec<u64>, Vec<Value>),
     SetFurtherLabels(VertexId, Vec<LabelId>),
-    RemoveEdges(Vec<EdgeId>),
+    RemoveEdges(Vec<EdgeRef>),
     RemoveVertices(Vec<VertexId>),
     DeclareProperty(PropertyId, Option<ValueType>, Cardinality),
     DeclareKey(LabelId, KeyId),
@@ -45,6 +45,8 @@ pub enum Operation {
     DropLabel(ElementKind, LabelId),
     DropProperty(PropertyId),
     DropKey(KeyId),
+    /// From here on, the store may compress what it has.
+    EndLabels,
 }
 
 impl Operation {

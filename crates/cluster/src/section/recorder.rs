@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use mangrove_graph::{
     Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphView, GraphWrite,
-    KeyId, LabelId, NewEdge, PropertyColumn, PropertyId, Result, Schema, ShardWrite, Through, ValueType, VertexId,
+    KeyId, LabelId, NewEdge, PropertyColumn, PropertyId, Result, Schema, ShardRead, ShardWrite, Through, ValueType,
+    VertexId,
 };
 
 use super::operation::Operation;
@@ -45,11 +46,13 @@ impl<T: GraphView> Through for Recorder<T> {
     }
 }
 
-impl<T: ShardWrite> ShardWrite for Recorder<T> {
+impl<T: ShardWrite> ShardRead for Recorder<T> {
     fn next_local(&self, kind: ElementKind, label: LabelId) -> Result<u64> {
         self.store.next_local(kind, label)
     }
+}
 
+impl<T: ShardWrite> ShardWrite for Recorder<T> {
     fn can_commit(&self) -> Result<()> {
         self.store.can_commit()
     }
@@ -59,8 +62,9 @@ impl<T: ShardWrite> ShardWrite for Recorder<T> {
         self.note(Operation::DropKey(key))
     }
 
-    fn put_log_position(&mut self, position: &[u8]) -> Result<()> {
-        self.store.put_log_position(position)
+    fn end_labels(&mut self) -> Result<()> {
+        self.store.end_labels()?;
+        self.note(Operation::EndLabels)
     }
 }
 
@@ -115,7 +119,7 @@ impl<T: ShardWrite> GraphWrite for Recorder<T> {
 
     fn remove_edges(&mut self, edges: &[EdgeRef]) -> Result<()> {
         self.store.remove_edges(edges)?;
-        self.note(Operation::RemoveEdges(edges.iter().map(|edge| edge.id).collect()))
+        self.note(Operation::RemoveEdges(edges.to_vec()))
     }
 
     fn remove_vertices(&mut self, vertices: &[VertexId]) -> Result<()> {

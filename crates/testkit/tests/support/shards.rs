@@ -2,13 +2,17 @@
 
 use std::cell::RefCell;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use mangrove_cluster::log::{Commit, Follower, Position, Record, Section, Step};
+use mangrove_cluster::remote::{Known, Line, Remote};
 use mangrove_cluster::section::{Recorder, apply};
-use mangrove_cluster::{ClusterChange, ClusterView, Placement};
-use mangrove_graph::{ExternalId, GraphError, GraphView, GraphWrite, IdSpace, LabelId, Result, ShardWrite};
-use mangrove_hot::{Durability, Hot, HotOptions, HotTransaction, Patience, Sides, Writer};
+use mangrove_cluster::wire::{Answer, Ask, SentError, answer, from_bytes, to_bytes};
+use mangrove_cluster::{ClusterChange, ClusterView, Overlay, Placement};
+use mangrove_graph::{
+    Catalog, ExternalId, FollowerWrite, GraphError, GraphView, GraphWrite, IdSpace, LabelId, Result, Schema, ShardWrite,
+};
+use mangrove_hot::{Durability, Hot, HotOptions, HotSnapshot, HotTransaction, Patience, Sides, Writer};
 use mangrove_testkit::oracle::{Homes, Oracle};
 use mangrove_testkit::suite::{Condensing, StoreUnderTest, Transaction};
 use tempfile::TempDir;
@@ -19,7 +23,7 @@ pub struct Shards {
     pub stores: Vec<Hot>,
     pub placement: Placement,
     home: TempDir,
-    /// If there is one, shards change only by following it.
+    /// If there is one, shards change only by following it, and all that reads them goes through bytes.
     log: Option<RefCell<Vec<Record>>>,
 }
 
@@ -51,6 +55,31 @@ impl Shards {
         Self { log: Some(RefCell::new(vec![Record::Open { term: 1, writer: 7 }])), ..Self::new(shards, id_space) }
     }
 
+    /// The shards with changes above them, which they know nothing of.
+    fn overlays(&self) -> Result<ClusterChange<Recorded>> {
+        let above = |store: &Hot| far(store).map(|store| Recorder::new(Overlay::new(store)));
+        let stores = self.stores.iter().map(above).collect::<Result<_>>()?;
+        Ok(ClusterChange::new(stores, self.placement))
+    }
+
+    /// Lets all shards compress what they have.
+    fn end_labels(&self) -> Result<()> {
+        let Some(log) = &self.log else {
+            let end = |store: &Hot| {
+                let mut transaction = store.begin()?;
+                transaction.end_labels()?;
+                transaction.commit()
+            };
+            return self.stores.iter().try_for_each(end);
+        };
+        let mut sections = Vec::new();
+        for (shard, mut store) in (0..).zip(self.overlays()?.into_stores()?) {
+            store.end_labels()?;
+            sections.push(Section { shard, changes: store.into_parts().1.into() });
+        }
+        self.append(log, sections)
+    }
+
     /// Writes the next commit to the log, and lets the shards that it names follow.
     fn append(&self, log: &RefCell<Vec<Record>>, sections: Vec<Section>) -> Result<()> {
         let number = 1 + log.borrow().iter().filter(|record| matches!(record, Record::Commit(_))).count() as u64;
@@ -79,14 +108,17 @@ fn follow(store: &Hot, shard: u16, log: &[Record]) -> Result<()> {
 
 impl StoreUnderTest for Shards {
     fn snapshot(&self) -> Result<Box<dyn GraphView + '_>> {
+        if self.log.is_some() {
+            let stores = self.stores.iter().map(far).collect::<Result<_>>()?;
+            return Ok(Box::new(ClusterView::over_stores(stores, self.placement)));
+        }
         let stores = self.stores.iter().map(|store| store.snapshot().map(Box::new)).collect::<Result<_>>()?;
         Ok(Box::new(ClusterView::over_stores(stores, self.placement)))
     }
 
     fn begin(&self) -> Result<Box<dyn Transaction + '_>> {
         if let Some(log) = &self.log {
-            let stores = self.stores.iter().map(|store| store.begin().map(Recorder::new)).collect::<Result<_>>()?;
-            return Ok(Box::new(Recording { shards: self, log, change: ClusterChange::new(stores, self.placement) }));
+            return Ok(Box::new(Recording { shards: self, log, change: self.overlays()? }));
         }
         let stores = self.stores.iter().map(Hot::begin).collect::<Result<_>>()?;
         Ok(Box::new(Writing(ClusterChange::new(stores, self.placement))))
@@ -100,6 +132,9 @@ impl StoreUnderTest for Shards {
 
     fn condense(&self, how: Condensing, meanwhile: &dyn Fn() -> bool) -> Result<()> {
         // Others write only when all shards are done, because each gives new ids behind what it has sealed.
+        if !matches!(how, Condensing::Merge) {
+            self.end_labels()?;
+        }
         for store in &self.stores {
             let (writer, patience) = (Writer::this_thread(), Patience::ENDLESS);
             match how {
@@ -139,11 +174,34 @@ impl Transaction for Writing {
     }
 }
 
-/// A transaction whose own changes are thrown away. Its sections go through the log.
+type Recorded = Recorder<Overlay<Box<Remote<Bytes>>>>;
+
+/// A store that is asked by bytes, and answers by bytes.
+#[derive(Clone)]
+struct Bytes(Arc<Mutex<HotSnapshot>>);
+
+impl Line for Bytes {
+    fn ask(&self, ask: &Ask) -> Result<Answer> {
+        let ask = from_bytes(&to_bytes(ask)?)?;
+        let store = self.0.lock().expect("no panic");
+        let answered = answer(&*store, ask).map_err(SentError::from);
+        from_bytes::<Result<Answer, SentError>>(&to_bytes(&answered)?)?.map_err(GraphError::from)
+    }
+}
+
+fn far(store: &Hot) -> Result<Box<Remote<Bytes>>> {
+    let store = store.snapshot()?;
+    let schema: Schema = from_bytes(&to_bytes(&**store.schema())?)?;
+    assert_eq!(schema, **store.schema());
+    let known = Known { schema: Arc::new(schema), statistics: store.statistics()? };
+    Ok(Box::new(Remote::new(Bytes(Arc::new(Mutex::new(store))), Arc::new(known))))
+}
+
+/// A transaction in memory. Its sections go through the log.
 struct Recording<'s> {
     shards: &'s Shards,
     log: &'s RefCell<Vec<Record>>,
-    change: ClusterChange<Recorder<HotTransaction>>,
+    change: ClusterChange<Recorded>,
 }
 
 impl Transaction for Recording<'_> {
@@ -155,8 +213,7 @@ impl Transaction for Recording<'_> {
         let Self { shards, log, change } = *self;
         let mut sections = Vec::new();
         for (shard, store) in (0..).zip(change.into_stores()?) {
-            let (transaction, changes) = store.into_parts();
-            transaction.abort();
+            let (_, changes) = store.into_parts();
             sections.extend((!changes.is_empty()).then(|| Section { shard, changes: changes.into() }));
         }
         shards.append(log, sections)

@@ -1,0 +1,131 @@
+//! What is asked of the store of a shard, and what it answers. Ids and labels are those of the store.
+
+use mangrove_graph::{
+    Adjacency, ElementIds, ElementKind, ExternalId, GraphError, Hop, KeyId, LabelId, Predicate, PropertyId, Result, Scan,
+    ScanCursor, SearchCursor, ShardRead,
+};
+use serde::{Deserialize, Serialize};
+
+use super::ids::Ids;
+use super::values::{SentColumn, SentEdges, SentElements, SentHops, SentIds, vertices};
+
+/// One call of a view.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Ask {
+    NextLocal(ElementKind, LabelId),
+    IsSearchable(PropertyId, Predicate),
+    Candidates(PropertyId, Predicate),
+    ScanIds(ElementKind, Scan, ScanCursor, u64),
+    Scan(ElementKind, Scan, ScanCursor, u64),
+    Count(ElementKind, Scan, ScanCursor),
+    FindVertices(Option<LabelId>, Vec<ExternalId>),
+    FindEdges(Vec<ExternalId>),
+    ExternalIds(SentElements),
+    Contain(SentElements),
+    FurtherLabels(Ids),
+    Neighbors(Ids, Hop),
+    Degrees(Ids, Hop),
+    Columns(SentElements, Vec<KeyId>),
+    Keys(SentElements),
+    Have(SentElements, KeyId),
+    Pass(SentElements, KeyId, Predicate),
+    Search(PropertyId, Predicate, SearchCursor, u64),
+}
+
+/// What the store gives.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Answer {
+    Number(u64),
+    Scanned(SentIds, Vec<SentColumn>, ScanCursor),
+    Counted(u64, ScanCursor),
+    Vertices(Vec<Option<u64>>),
+    /// For each id, whether there is an edge; and the edges.
+    Edges(Vec<bool>, SentEdges),
+    Column(SentColumn),
+    Columns(Vec<SentColumn>),
+    Flags(Vec<bool>),
+    Labels(Vec<Vec<LabelId>>),
+    Hops(SentHops),
+    Counts(Vec<u64>),
+    Keys(Vec<KeyId>),
+    /// `None` if no index answers.
+    Found(Option<SentIds>, SearchCursor),
+}
+
+/// Answers a call.
+pub fn answer(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
+    Ok(match ask {
+        Ask::NextLocal(kind, label) => Answer::Number(store.next_local(kind, label)?),
+        Ask::IsSearchable(of, predicate) => Answer::Flags(vec![store.is_searchable(of, &predicate)]),
+        Ask::Candidates(of, predicate) => Answer::Number(store.candidates(of, &predicate)?),
+        Ask::ScanIds(kind, scan, mut cursor, limit) => {
+            let mut found = ElementIds::none(kind);
+            match &mut found {
+                ElementIds::Vertices(ids) => store.scan_vertices(&scan, &mut cursor, limit as usize, ids)?,
+                ElementIds::Edges(edges) => store.scan_edges(&scan, &mut cursor, limit as usize, edges)?,
+            }
+            Answer::Scanned(SentIds::new(&found), Vec::new(), cursor)
+        }
+        Ask::Scan(kind, scan, mut cursor, limit) => {
+            let scanned = store.scan(kind, &scan, &mut cursor, limit as usize)?;
+            Answer::Scanned(SentIds::new(&scanned.elements), sent(scanned.columns)?, cursor)
+        }
+        Ask::Count(kind, scan, mut cursor) => Answer::Counted(store.count(kind, &scan, &mut cursor)?, cursor),
+        Ask::FindVertices(label, ids) => {
+            let mut found = Vec::with_capacity(ids.len());
+            store.find_vertices(label, &ids, &mut found)?;
+            Answer::Vertices(found.into_iter().map(|found| found.map(|vertex| vertex.0)).collect())
+        }
+        Ask::FindEdges(ids) => {
+            let mut found = Vec::with_capacity(ids.len());
+            store.find_edges(&ids, &mut found)?;
+            let edges: Vec<_> = found.iter().flatten().copied().collect();
+            Answer::Edges(found.iter().map(Option::is_some).collect(), SentEdges::new(&edges))
+        }
+        Ask::Neighbors(from, hop) => {
+            let (from, mut found) = (vertices(from), Adjacency::default());
+            store.neighbors(&from, &hop, &mut found)?;
+            Answer::Hops(SentHops::new(&found, from.len(), hop.wants))
+        }
+        Ask::Degrees(from, hop) => {
+            let (from, mut counts) = (vertices(from), Vec::new());
+            store.degrees(&from, &hop, &mut counts)?;
+            Answer::Counts(counts)
+        }
+        Ask::FurtherLabels(of) => {
+            let (of, mut labels) = (vertices(of), Vec::new());
+            store.all_further_labels(&of, &mut labels)?;
+            Answer::Labels(labels)
+        }
+        Ask::Search(of, predicate, mut cursor, limit) => {
+            let found = store.search(of, &predicate, &mut cursor, usize::try_from(limit).unwrap_or(usize::MAX))?;
+            Answer::Found(found.as_ref().map(SentIds::new), cursor)
+        }
+        of_elements => about(store, of_elements)?,
+    })
+}
+
+/// Answers a call about elements that it names.
+fn about(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
+    Ok(match ask {
+        Ask::ExternalIds(of) => Answer::Column(SentColumn::new(store.external_ids(of.into_elements().batch())?)?),
+        Ask::Contain(of) => Answer::Flags(store.contain(of.into_elements().batch())?),
+        Ask::Columns(of, keys) => {
+            let mut columns = Vec::with_capacity(keys.len());
+            store.columns(of.into_elements().batch(), &keys, &mut columns)?;
+            Answer::Columns(sent(columns)?)
+        }
+        Ask::Keys(of) => {
+            let mut keys = Vec::new();
+            store.keys(of.into_elements().batch(), &mut keys)?;
+            Answer::Keys(keys)
+        }
+        Ask::Have(of, key) => Answer::Flags(store.have(of.into_elements().batch(), key)?),
+        Ask::Pass(of, key, predicate) => Answer::Flags(store.pass(of.into_elements().batch(), key, &predicate)?),
+        other => return Err(GraphError::Invalid(format!("{other:?} names no elements"))),
+    })
+}
+
+fn sent(columns: Vec<mangrove_graph::PropertyColumn>) -> Result<Vec<SentColumn>> {
+    columns.into_iter().map(SentColumn::new).collect()
+}
