@@ -1,13 +1,14 @@
 //! The shard in which a vertex lives.
 
 use mangrove_graph::{ExternalId, IdSpace, LabelId};
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The most shards that a graph can have: an id has 12 bits for its shard.
 pub const SHARDS_MAX: u16 = 1 << 12;
 
 /// How vertices are spread over shards. It never changes during the life of a graph.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Placement {
     /// From 1 to [`SHARDS_MAX`].
     pub shards: u16,

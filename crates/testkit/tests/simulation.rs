@@ -6,7 +6,8 @@
 //! 1. what was acknowledged is in the log, counts, and has the number that was told;
 //! 2. no transaction counts twice;
 //! 3. a shard holds what the commits that count do to it, up to its number, in order: nothing void, nothing twice;
-//! 4. at every number, an edge has both halves or neither.
+//! 4. at every number, an edge has both halves or neither;
+//! 5. a reader that names one number everywhere reads the graph of that number, or is told that it is gone.
 //!
 //! `MANGROVE_SIMULATION_RUNS` sets the number of runs and `MANGROVE_SIMULATION_SEED` the first seed. A run that fails says its seed.
 
@@ -15,7 +16,8 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use mangrove_cluster::log::{
-    Event, Follower, Output, Position, Record, RequestId, Section, Standing, Step, Transaction, WriterCore, WriterPace,
+    CutPace, Cuts, Event, Follower, Found, Output, Position, Record, RequestId, Section, Standing, Transaction, WriterCore,
+    WriterPace,
 };
 use mangrove_testkit::graphs::Random;
 
@@ -23,7 +25,8 @@ const RUNS: u64 = 3_000;
 const GATEWAYS: usize = 3;
 const SHARDS: u16 = 3;
 const STEPS: usize = 700;
-const PACE: WriterPace = WriterPace { silence: 60, again: 25, alive: 20, group: 3, remembered: 1_000_000 };
+const CUTS: CutPace = CutPace { free: 40, held: 200, count: 8 };
+const PACE: WriterPace = WriterPace { silence: 60, again: 25, alive: 20, cut: 6, group: 3, remembered: 1_000_000 };
 
 /// A part of the design that a run does without. The checks must notice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +38,8 @@ enum Without {
     Number,
     /// A shard keeps its position apart from its changes.
     Position,
+    /// A reader takes the newest cut of each shard.
+    Naming,
 }
 
 struct Gateway {
@@ -43,12 +48,17 @@ struct Gateway {
     paused_until: u64,
 }
 
+/// The changes of the commits that a shard has applied.
+type Applied = Vec<(u64, Vec<u8>)>;
+
 /// A shard as its disk has it, and its reader.
 struct Shard {
     follower: Follower,
-    /// The changes of each commit that was applied.
-    applied: Vec<(u64, Vec<u8>)>,
+    applied: Applied,
     position: Position,
+    /// What it has applied since its last cut.
+    open: Applied,
+    cuts: Cuts<Applied>,
 }
 
 struct World {
@@ -63,6 +73,8 @@ struct World {
     shards: Vec<Shard>,
     made: u128,
     wanted: BTreeMap<RequestId, Transaction>,
+    /// What readers got of each shard, and the number that they named.
+    read: Vec<(u64, Vec<Applied>)>,
     acknowledged: BTreeMap<RequestId, Option<u64>>,
 }
 
@@ -74,6 +86,8 @@ impl World {
             follower: Follower::new(number, Position::default()),
             applied: Vec::new(),
             position: Position::default(),
+            open: Vec::new(),
+            cuts: Cuts::new(0, Vec::new(), 0, CUTS),
         };
         Self {
             random,
@@ -86,6 +100,7 @@ impl World {
             shards: (0..SHARDS).map(shard).collect(),
             made: 0,
             wanted: BTreeMap::new(),
+            read: Vec::new(),
             acknowledged: BTreeMap::new(),
         }
     }
@@ -105,6 +120,30 @@ impl World {
         self.run_gateway(gateway);
         let shard = self.random.below(SHARDS.into()) as usize;
         self.run_shard(shard);
+        if self.chance(3) {
+            self.read_graph();
+        }
+    }
+
+    /// A reader asks all shards, one after the other. Meanwhile they go on.
+    fn read_graph(&mut self) {
+        let number = self.shards.iter().map(|shard| shard.cuts.applied()).min().unwrap_or(0);
+        let mut graph = Vec::new();
+        for at in 0..self.shards.len() {
+            let cuts = &self.shards[at].cuts;
+            let named = if self.without == Without::Naming { cuts.applied() } else { number };
+            match cuts.at(named) {
+                Found::At(shard) => graph.push(shard.clone()),
+                Found::Gone => return, // it begins again
+                Found::Later => panic!("a shard that has applied {named} and does not know it"),
+            }
+            for _ in 0..self.random.below(12) {
+                self.now += 1;
+                let shard = self.random.below(SHARDS.into()) as usize;
+                self.run_shard(shard);
+            }
+        }
+        self.read.push((number, graph));
     }
 
     /// A client wants an edge.
@@ -188,7 +227,7 @@ impl World {
         let some = self.random.below((self.log.len() - read) as u64 + 1) as usize;
         for offset in read..read + some {
             let crashes = self.chance(2);
-            self.shards[at].read(at as u16, offset, &self.log[offset], crashes, self.without);
+            self.shards[at].read(at as u16, offset, &self.log[offset], crashes, self.without, self.now);
             if crashes {
                 return;
             }
@@ -202,7 +241,7 @@ impl World {
         for shard in 0..self.shards.len() {
             let read = self.shards[shard].follower.position().next as usize;
             for offset in read..self.log.len() {
-                self.shards[shard].read(shard as u16, offset, &self.log[offset], false, self.without);
+                self.shards[shard].read(shard as u16, offset, &self.log[offset], false, self.without, self.now);
             }
         }
     }
@@ -235,8 +274,19 @@ impl World {
         for (number, shard) in (0u16..).zip(&self.shards) {
             let wanted: Vec<(u64, Vec<u8>)> =
                 commits.iter().filter_map(|commit| Some((commit.number, commit.section(number)?.to_vec()))).collect();
-            if shard.applied != wanted {
-                return Err(format!("shard {number} has applied {:?}, not {wanted:?}", shard.applied));
+            let all = [&shard.applied[..], &shard.open].concat();
+            if all != wanted {
+                return Err(format!("shard {number} has applied {all:?}, not {wanted:?}"));
+            }
+        }
+        for (n, graph) in &self.read {
+            for (number, shard) in (0u16..).zip(graph) {
+                let until_n = commits.iter().filter(|commit| commit.number <= *n);
+                let wanted: Applied =
+                    until_n.filter_map(|commit| Some((commit.number, commit.section(number)?.to_vec()))).collect();
+                if *shard != wanted {
+                    return Err(format!("a reader at {n} got {shard:?} of shard {number}, not {wanted:?}"));
+                }
             }
         }
         self.has_both_halves(commits.len() as u64)
@@ -245,7 +295,8 @@ impl World {
     fn has_both_halves(&self, last: u64) -> Result<(), String> {
         for n in 1..=last {
             let mut halves = [BTreeSet::new(), BTreeSet::new()];
-            let until_n = self.shards.iter().flat_map(|shard| shard.applied.iter().filter(|(number, _)| *number <= n));
+            let all = self.shards.iter().flat_map(|shard| shard.applied.iter().chain(&shard.open));
+            let until_n = all.filter(|(number, _)| *number <= n);
             for half in until_n.flat_map(|(_, changes)| changes.chunks(9)) {
                 halves[usize::from(half[0] == b'o')].insert(half[1..].to_vec());
             }
@@ -265,18 +316,24 @@ impl Gateway {
 
 impl Shard {
     /// Reads a record. If it crashes, it goes on from its disk: changes and position are there, or neither.
-    fn read(&mut self, number: u16, offset: usize, record: &Record, crashes: bool, without: Without) {
-        let step = self.follower.read(offset as u64, record).expect("the log is whole");
-        let is_kept = !crashes || without == Without::Position;
-        if let Step::Apply { number, section: Some(changes) } = step
-            && is_kept
-        {
-            self.applied.push((number, changes.to_vec()));
+    fn read(&mut self, number: u16, offset: usize, record: &Record, crashes: bool, without: Without, now: u64) {
+        let mut step = self.follower.read(offset as u64, record).expect("the log is whole");
+        step.is_cut &= !now.is_multiple_of(5); // a shard that is behind leaves cuts out
+        let commit = self.follower.position().standing.number;
+        self.open.extend(step.section.map(|changes| (commit, changes.to_vec())));
+        let mut changed = None;
+        let is_kept = step.is_cut && (!crashes || without == Without::Position);
+        if is_kept {
+            changed = self.open.first().map(|(number, _)| *number);
+            self.applied.append(&mut self.open);
         }
         if crashes {
+            self.open.clear();
             self.follower = Follower::new(number, self.position);
-        } else {
+            self.cuts = Cuts::new(self.position.standing.number, self.applied.clone(), now, CUTS);
+        } else if step.is_cut {
             self.position = Position::from_bytes(&self.follower.position().to_bytes().expect("bytes")).expect("a position");
+            self.cuts.made(commit, changed.map(|first| (first, self.applied.clone())), now);
         }
     }
 }
@@ -318,7 +375,7 @@ fn a_run_replays() {
 
 #[test]
 fn the_checks_notice_what_is_missing() {
-    for without in [Without::ReadBack, Without::Number, Without::Position] {
+    for without in [Without::ReadBack, Without::Number, Without::Position, Without::Naming] {
         let failed = (0..300).filter(|seed| run(*seed, without).0.is_err()).count();
         println!("without {without:?}: {failed} of 300 runs fail");
         assert!(failed > 10, "without {without:?} only {failed} of 300 runs fail");

@@ -30,12 +30,12 @@ impl Position {
 }
 
 /// What a shard has to do about a record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step<'r> {
-    /// Nothing: it was read before, or is void, or is no commit.
-    Nothing,
-    /// Apply what the commit of this number does to the shard; `None` if it does nothing to it. Keep the position with the changes.
-    Apply { number: u64, section: Option<&'r [u8]> },
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Step<'r> {
+    /// Apply what a commit does to the shard.
+    pub section: Option<&'r [u8]>,
+    /// Here is a cut: keep the changes since the last one, and the position with them. From now on the shard can be read as it is here.
+    pub is_cut: bool,
 }
 
 /// Why a shard cannot go on.
@@ -80,21 +80,17 @@ impl Follower {
     /// Reads the record at an offset.
     pub fn read<'r>(&mut self, offset: u64, record: &'r Record) -> std::result::Result<Step<'r>, LogError> {
         if offset < self.position.next {
-            return Ok(Step::Nothing);
+            return Ok(Step::default());
         }
         if offset > self.position.next {
             return Err(LogError::Cut { expected: self.position.next, found: offset });
         }
         self.position.next = offset + 1;
+        let counts = self.position.standing.take(record);
         Ok(match record {
-            record @ Record::Commit(commit) if self.position.standing.take(record) => {
-                Step::Apply { number: commit.number, section: commit.section(self.shard) }
-            }
-            Record::Commit(_) => Step::Nothing,
-            other => {
-                self.position.standing.take(other);
-                Step::Nothing
-            }
+            Record::Commit(commit) if counts => Step { section: commit.section(self.shard), is_cut: commit.is_cut },
+            Record::Alive { .. } if counts => Step { section: None, is_cut: true },
+            _ => Step::default(),
         })
     }
 }

@@ -1,9 +1,11 @@
 //! The log is the graph: a shard changes only by applying it, in order.
 //!
 //! ```text
+//!   carrier    what carries the log, and one in memory
 //!   record     what stands in the log, as bytes
 //!   standing   which records count: the rule by which every reader judges them
 //!   follower   a reader that applies the sections of one shard
+//!   cuts       the numbers of the log at which a shard can be read
 //!   writer     the writer's role: taking it, committing, giving it up
 //! ```
 //! The log is one sequence of records that every reader sees in the same order. It may lose an append, deliver it late or write it twice. No
@@ -15,12 +17,16 @@
 //! `follower` and `writer` do no I/O and know no clock: they take events and give what is to be done. So a simulation can run them through every
 //! order of events.
 
+mod carrier;
+mod cuts;
 mod follower;
 mod record;
 mod standing;
 mod writer;
 
+pub use carrier::{Log, LogReader, MemoryLog};
+pub use cuts::{CutPace, Cuts, Found};
 pub use follower::{Follower, LogError, Position, Step};
-pub use record::{Commit, Record, RequestId, Section};
+pub use record::{Commit, GraphRecord, Member, Record, RequestId, Section};
 pub use standing::Standing;
 pub use writer::{Event, Output, Refusal, Transaction, WriterCore, WriterPace};

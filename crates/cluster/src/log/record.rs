@@ -10,6 +10,8 @@ use mangrove_graph::{GraphError, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::placement::Placement;
+
 const MAGIC: &[u8; 4] = b"MGLG";
 /// Records of other versions are refused: who cannot read a record must not go on.
 const VERSION: u8 = 1;
@@ -21,17 +23,42 @@ pub struct RequestId(pub u128);
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Record {
+    /// What the graph is. Only the first one counts.
+    Graph(GraphRecord),
+    /// A process is there, and has these shards.
+    Member(Member),
     /// A writer begins a term.
     Open {
         term: u64,
+        /// Its process.
         writer: u64,
     },
-    /// The writer is there, and has nothing to write.
+    /// The writer is there, and has nothing to write. Here is a cut.
     Alive {
         term: u64,
         writer: u64,
     },
     Commit(Commit),
+}
+
+/// What never changes in the life of a graph.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GraphRecord {
+    /// Drawn when the graph was made; not 0.
+    pub id: u64,
+    pub placement: Placement,
+}
+
+/// A process that has shards, or had them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Member {
+    /// What stays when it starts again. The last record of a name counts.
+    pub name: String,
+    /// Drawn anew at each start.
+    pub process: u64,
+    /// Where it listens.
+    pub address: String,
+    pub shards: Vec<u16>,
 }
 
 /// A group of transactions: all of them, or none.
@@ -40,6 +67,8 @@ pub struct Commit {
     pub term: u64,
     /// Drawn anew whenever a writer starts.
     pub writer: u64,
+    /// Whether every shard can be read as it is after this commit.
+    pub is_cut: bool,
     /// 1 for the first commit of a graph. Snapshots are named by it.
     pub number: u64,
     /// Whose transactions it has.
@@ -96,18 +125,29 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
+    use mangrove_graph::IdSpace;
+
     use super::*;
 
-    fn records() -> [Record; 3] {
+    fn records() -> [Record; 5] {
         let section = |shard| Section { shard, changes: vec![7; usize::from(shard)].into() };
         let commit = Commit {
             term: 3,
             writer: 1 << 60,
             number: 9,
+            is_cut: true,
             requests: vec![RequestId(5)],
             sections: vec![section(0), section(300)],
         };
-        [Record::Open { term: 1, writer: 2 }, Record::Alive { term: 1, writer: 2 }, Record::Commit(commit)]
+        let graph = GraphRecord { id: 7, placement: Placement { shards: 4, seed: 1, id_space: IdSpace::Label } };
+        let member = Member { name: "one".into(), process: 5, address: "127.0.0.1:7701".into(), shards: vec![0, 3] };
+        [
+            Record::Graph(graph),
+            Record::Member(member),
+            Record::Open { term: 1, writer: 2 },
+            Record::Alive { term: 1, writer: 2 },
+            Record::Commit(commit),
+        ]
     }
 
     #[test]

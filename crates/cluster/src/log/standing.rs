@@ -7,6 +7,8 @@ use super::record::Record;
 /// What the records before say: who writes, and which commit was the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Standing {
+    /// The id of the graph; 0 before its record.
+    pub graph: u64,
     /// 0 before the first writer.
     pub term: u64,
     pub writer: u64,
@@ -18,6 +20,8 @@ impl Standing {
     /// Judges the next record. One that counts changes the standing; one that does not is void for every reader.
     pub fn take(&mut self, record: &Record) -> bool {
         let counts = match record {
+            Record::Graph(graph) => self.graph == 0 && graph.id != 0,
+            Record::Member(_) => true,
             Record::Open { term, .. } => *term > self.term,
             Record::Alive { term, writer } => self.is_of(*term, *writer),
             Record::Commit(commit) => {
@@ -25,6 +29,7 @@ impl Standing {
             }
         };
         match record {
+            Record::Graph(graph) if counts => self.graph = graph.id,
             Record::Open { term, writer } if counts => (self.term, self.writer) = (*term, *writer),
             Record::Commit(commit) if counts => self.number = commit.number,
             _ => {}

@@ -23,6 +23,8 @@ pub struct WriterPace {
     pub again: u64,
     /// A writer that has nothing to write says so after so long.
     pub alive: u64,
+    /// Cuts are so far apart at least.
+    pub cut: u64,
     /// Transactions in a commit, at most.
     pub group: usize,
     /// Requests of earlier commits that are recognised when they come again.
@@ -31,7 +33,7 @@ pub struct WriterPace {
 
 impl Default for WriterPace {
     fn default() -> Self {
-        Self { silence: 5_000, again: 3_000, alive: 1_000, group: 1_000, remembered: 100_000 }
+        Self { silence: 5_000, again: 3_000, alive: 1_000, cut: 10, group: 1_000, remembered: 100_000 }
     }
 }
 
@@ -50,6 +52,8 @@ pub enum Event {
     Ended(u64),
     /// A client wants a transaction.
     Submit(Transaction),
+    /// A client wants the role taken, if nobody has it.
+    Want,
     /// Time passes.
     Tick(u64),
 }
@@ -81,6 +85,10 @@ enum Role {
         flight: Option<(Commit, u64)>,
         /// When a record of this writer was sent last.
         sent: u64,
+        /// When it sent a cut last.
+        cut: u64,
+        /// Whether a commit was sent after it.
+        is_uncut: bool,
     },
 }
 
@@ -91,6 +99,8 @@ pub struct WriterCore {
     standing: Standing,
     role: Role,
     waiting: VecDeque<Transaction>,
+    /// Whether the role is wanted.
+    is_wanted: bool,
     /// The requests of the last commits, and their numbers.
     made: HashMap<RequestId, u64>,
     order: VecDeque<RequestId>,
@@ -109,6 +119,7 @@ impl WriterCore {
             standing: Standing::default(),
             role: Role::Idle,
             waiting: VecDeque::new(),
+            is_wanted: false,
             made: HashMap::new(),
             order: VecDeque::new(),
             now,
@@ -141,6 +152,7 @@ impl WriterCore {
                 (self.now, self.ended) = (self.now.max(now), true);
             }
             Event::Submit(transaction) => self.submit(transaction, out),
+            Event::Want => self.is_wanted = true,
             Event::Tick(now) => self.now = self.now.max(now),
         }
         self.act(out);
@@ -154,17 +166,18 @@ impl WriterCore {
         match record {
             Record::Open { term, writer } if *writer == self.id => {
                 if matches!(self.role, Role::Opening { term: wanted, .. } if wanted == *term) {
-                    self.role = Role::Writing { flight: None, sent: self.now };
+                    self.role = Role::Writing { flight: None, sent: self.now, cut: 0, is_uncut: true };
                 }
             }
             Record::Open { .. } => self.step_back(out),
-            Record::Alive { .. } => {}
+            Record::Graph(_) | Record::Member(_) | Record::Alive { .. } => {}
             Record::Commit(commit) => self.made_commit(commit, out),
         }
     }
 
     /// Another writer has the role.
     fn step_back(&mut self, out: &mut Vec<Output>) {
+        self.is_wanted = false;
         let role = std::mem::replace(&mut self.role, Role::Idle);
         let sent = if let Role::Writing { flight: Some((commit, _)), .. } = role { commit.requests } else { Vec::new() };
         let waiting = self.waiting.drain(..).map(|transaction| transaction.request);
@@ -214,11 +227,11 @@ impl WriterCore {
         match &mut self.role {
             Role::Idle => {
                 let is_silent = self.ended && (self.standing.term == 0 || now.saturating_sub(self.heard) >= pace.silence);
-                if !self.waiting.is_empty() && is_silent {
+                if (self.is_wanted || !self.waiting.is_empty()) && is_silent {
                     let term = self.standing.term + 1;
                     self.role = Role::Opening { term, sent: now };
                     out.push(Output::Append(Record::Open { term, writer: id }));
-                } else if self.ended {
+                } else if self.ended && !is_silent {
                     self.step_back(out);
                 }
             }
@@ -235,15 +248,19 @@ impl WriterCore {
                     out.push(Output::Append(Record::Commit(commit.clone())));
                 }
             }
-            Role::Writing { flight, sent } => {
+            Role::Writing { flight, sent, cut, is_uncut } => {
+                let cut_is_due = now.saturating_sub(*cut) >= pace.cut;
                 if !self.waiting.is_empty() {
                     let group = self.waiting.drain(..self.waiting.len().min(pace.group)).collect();
-                    let commit = grouped(self.standing, group);
-                    *sent = now;
+                    let commit = Commit { is_cut: cut_is_due, ..grouped(self.standing, group) };
+                    (*sent, *is_uncut) = (now, !cut_is_due);
+                    if cut_is_due {
+                        *cut = now;
+                    }
                     *flight = Some((commit.clone(), now));
                     out.push(Output::Append(Record::Commit(commit)));
-                } else if now.saturating_sub(*sent) >= pace.alive {
-                    *sent = now;
+                } else if now.saturating_sub(*sent) >= pace.alive || *is_uncut && cut_is_due {
+                    (*sent, *cut, *is_uncut) = (now, now, false);
                     out.push(Output::Append(Record::Alive { term: self.standing.term, writer: id }));
                 }
             }
@@ -259,5 +276,6 @@ fn grouped(standing: Standing, group: Vec<Transaction>) -> Commit {
         sections.entry(section.shard).or_default().extend_from_slice(&section.changes);
     }
     let sections = sections.into_iter().map(|(shard, changes)| Section { shard, changes: Arc::from(changes) }).collect();
-    Commit { term: standing.term, writer: standing.writer, number: standing.number + 1, requests, sections }
+    let Standing { term, writer, number, .. } = standing;
+    Commit { term, writer, is_cut: false, number: number + 1, requests, sections }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use mangrove_cluster::log::{Commit, Follower, Position, Record, Section, Step};
+use mangrove_cluster::log::{Commit, Follower, Position, Record, Section};
 use mangrove_cluster::remote::{Known, Line, Remote};
 use mangrove_cluster::section::{Recorder, apply};
 use mangrove_cluster::wire::{Answer, Ask, SentError, answer, from_bytes, to_bytes};
@@ -83,7 +83,7 @@ impl Shards {
     /// Writes the next commit to the log, and lets the shards that it names follow.
     fn append(&self, log: &RefCell<Vec<Record>>, sections: Vec<Section>) -> Result<()> {
         let number = 1 + log.borrow().iter().filter(|record| matches!(record, Record::Commit(_))).count() as u64;
-        let commit = Commit { term: 1, writer: 7, number, requests: Vec::new(), sections };
+        let commit = Commit { term: 1, writer: 7, is_cut: true, number, requests: Vec::new(), sections };
         log.borrow_mut().push(Record::from_bytes(&Record::Commit(commit).to_bytes()?)?);
         (0..).zip(&self.stores).try_for_each(|(shard, store)| follow(store, shard, &log.borrow()))
     }
@@ -96,7 +96,7 @@ fn follow(store: &Hot, shard: u16, log: &[Record]) -> Result<()> {
     let mut follower = Follower::new(shard, position);
     for (offset, record) in (0..).zip(log).skip(position.next as usize) {
         let step = follower.read(offset, record).expect("a whole log");
-        if let Step::Apply { section: Some(section), .. } = step {
+        if let Some(section) = step.section {
             let mut transaction = store.begin()?;
             apply(section, &mut transaction)?;
             transaction.put_log_position(&follower.position().to_bytes()?)?;
