@@ -29,7 +29,8 @@ MAY_USE = {
     "mangrove-layout": {"mangrove-analytics", "mangrove-graph"},
     # Shards are stores behind traits.
     "mangrove-cluster": {"mangrove-graph"},
-    "mangrove-directory": {"mangrove-graph", "mangrove-hot"},
+    # It is the store of a shard, too.
+    "mangrove-directory": {"mangrove-cluster", "mangrove-graph", "mangrove-hot"},
     "mangrove-analytics": {"mangrove-graph"},
     # Some steps of Gremlin are algorithms on the whole graph.
     "mangrove-query": {"mangrove-analytics", "mangrove-graph"},

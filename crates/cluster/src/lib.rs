@@ -13,6 +13,9 @@
 //!   wire        what processes say to each other
 //!   remote      the store of a shard in another process
 //!   section     what a transaction does to one shard, as bytes
+//!   gateway     a graph on many nodes, as one to read
+//!   transaction a graph on many nodes, as one to write
+//!   node        a process that has shards, answers who reads them, and may be the writer
 //!   log         the sequence of commits that shards apply, and the rule by which one writer at a time makes them
 //! ```
 //!
@@ -26,8 +29,10 @@
 //!    shard.
 
 mod change;
+pub mod gateway;
 pub mod log;
 mod names;
+pub mod node;
 mod overlay;
 mod placement;
 pub mod remote;
@@ -35,6 +40,7 @@ mod schema;
 pub mod section;
 mod shard;
 mod split;
+pub mod transaction;
 mod view;
 mod walk;
 pub mod wire;

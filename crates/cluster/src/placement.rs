@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 pub const SHARDS_MAX: u16 = 1 << 12;
 
 /// How vertices are spread over shards. It never changes during the life of a graph.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Placement {
     /// From 1 to [`SHARDS_MAX`].
     pub shards: u16,

@@ -6,6 +6,7 @@
 
 mod checks;
 mod halves;
+mod recorded;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,13 +56,18 @@ impl<T: ShardWrite> ClusterChange<T> {
     /// The stores, to commit one after the other. Fails if one of them would refuse, or if a change was made by some shards only. If the disk fails
     /// between two commits, some shards have the changes and others do not.
     pub fn into_stores(self) -> Result<Vec<T>> {
+        self.can_commit()?;
+        Ok(self.stores)
+    }
+
+    /// Fails if a shard would refuse, or if a change was made by some shards only.
+    pub fn can_commit(&self) -> Result<()> {
         if self.spoilt {
             return Err(GraphError::Invalid(
                 "cannot commit: a write of this transaction failed halfway. Nothing of it was stored".into(),
             ));
         }
-        self.stores.iter().try_for_each(T::can_commit)?;
-        Ok(self.stores)
+        self.stores.iter().try_for_each(T::can_commit)
     }
 
     /// Makes the schema anew if a store has changed its own.

@@ -42,7 +42,7 @@ pub enum Record {
 }
 
 /// What never changes in the life of a graph.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct GraphRecord {
     /// Drawn when the graph was made; not 0.
     pub id: u64,

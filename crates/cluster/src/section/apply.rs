@@ -11,7 +11,7 @@ use super::operation::Operation;
 ///
 /// # Errors
 /// [`GraphError::Corrupt`] if the bytes are not a section, or if the store is not the one that the section follows.
-pub fn apply<T: ShardWrite>(mut section: &[u8], store: &mut T) -> Result<()> {
+pub fn apply<T: ShardWrite + ?Sized>(mut section: &[u8], store: &mut T) -> Result<()> {
     while !section.is_empty() {
         let (operation, rest) = Operation::read(section)?;
         run(operation, store)?;
@@ -20,7 +20,7 @@ pub fn apply<T: ShardWrite>(mut section: &[u8], store: &mut T) -> Result<()> {
     Ok(())
 }
 
-fn run<T: ShardWrite>(operation: Operation, store: &mut T) -> Result<()> {
+fn run<T: ShardWrite + ?Sized>(operation: Operation, store: &mut T) -> Result<()> {
     match operation {
         Operation::EnsureLabel(kind, name) => store.ensure_label(kind, &name).map(drop),
         Operation::EnsureKey(name) => store.ensure_key(&name).map(drop),
@@ -63,7 +63,7 @@ fn run<T: ShardWrite>(operation: Operation, store: &mut T) -> Result<()> {
     }
 }
 
-fn declare<T: ShardWrite>(declaration: Operation, store: &mut T) -> Result<()> {
+fn declare<T: ShardWrite + ?Sized>(declaration: Operation, store: &mut T) -> Result<()> {
     match declaration {
         Operation::DeclareProperty(PropertyId { kind, label, key }, value_type, cardinality) => {
             store.declare_property(kind, label, key, value_type, cardinality)
@@ -92,7 +92,7 @@ fn named(id: EdgeId) -> EdgeRef {
 }
 
 /// Fails if the store would give other ids than the section names.
-fn follows<T: ShardWrite>(store: &T, kind: ElementKind, label: LabelId, first: u64) -> Result<()> {
+fn follows<T: ShardWrite + ?Sized>(store: &T, kind: ElementKind, label: LabelId, first: u64) -> Result<()> {
     match store.next_local(kind, label)? {
         next if next == first => Ok(()),
         next => Err(GraphError::corrupt(format!(

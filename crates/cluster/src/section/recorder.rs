@@ -26,6 +26,20 @@ impl<T> Recorder<T> {
         (self.store, self.section)
     }
 
+    /// The store, to change it without a note.
+    pub fn unrecorded(&mut self) -> &mut T {
+        &mut self.store
+    }
+
+    /// What was noted since the last call.
+    pub fn take_section(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.section)
+    }
+
+    pub fn is_unchanged(&self) -> bool {
+        self.section.is_empty()
+    }
+
     fn note(&mut self, operation: Operation) -> Result<()> {
         operation.write(&mut self.section)
     }

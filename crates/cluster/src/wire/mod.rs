@@ -5,15 +5,18 @@
 //!   values   columns and elements
 //!   ask      a call of the view of a shard, and its answer
 //!   error    errors
+//!   call     what is asked of a node, and its reply
 //! ```
 //! All of it travels by postcard. Whoever reads bytes of others needs no more memory than a few times these bytes.
 
 mod ask;
+mod call;
 mod error;
 mod ids;
 mod values;
 
 pub use ask::{Answer, Ask, answer};
+pub use call::{Call, Reply};
 pub use error::SentError;
 pub use values::{SentElements, damaged, ids};
 

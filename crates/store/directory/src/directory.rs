@@ -1,5 +1,6 @@
 //! The file `mangrove.json`, which makes a directory a database.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,7 +11,9 @@ use serde_json::{Value, json};
 use crate::error::{OpenError, name};
 
 /// The format of database directories that this code reads and writes.
-pub const FORMAT: u64 = 1;
+const FORMAT: u64 = 1;
+/// That of a shard of a graph. Older versions know only the first one, and refuse this.
+const SHARD_FORMAT: u64 = 2;
 pub const HOT: &str = "hot";
 pub const LOCK: &str = "writer.lock";
 /// The path of the lock, relative to the directory [`HOT`].
@@ -58,28 +61,66 @@ pub fn not_ours(path: &Path, found: &Path) -> OpenError {
     OpenError::NotADatabase { path: path.into(), why }
 }
 
+/// Which shard of which graph a directory holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShardOf {
+    /// The id of the graph, as its log says it.
+    pub graph: u64,
+    pub number: u16,
+    pub shards: u16,
+}
+
+impl fmt::Display for ShardOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shard {} of the {} of graph {:016x}", self.number, self.shards, self.graph)
+    }
+}
+
+/// What `mangrove.json` says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Manifest {
+    pub id_space: IdSpace,
+    /// `None` for a whole graph.
+    pub shard: Option<ShardOf>,
+}
+
 /// Reads the manifest. Refuses what this version cannot read.
-pub fn read_manifest(path: &Path) -> Result<IdSpace, OpenError> {
+pub fn read_manifest(path: &Path) -> Result<Manifest, OpenError> {
     let file = path.join(MANIFEST);
     let text = fs::read_to_string(&file).map_err(OpenError::io("read", &file))?;
     let damaged = |why: &str| OpenError::NotADatabase { path: path.into(), why: format!("{MANIFEST} {why}") };
     let manifest: Value = serde_json::from_str(&text).map_err(|error| damaged(&format!("is not JSON ({error})")))?;
     let found = manifest["format"].as_u64().ok_or_else(|| damaged("does not state its format"))?;
-    if found > FORMAT {
+    if found > SHARD_FORMAT {
         let written_by = manifest["made_by"].as_str().map(str::to_owned);
-        return Err(OpenError::NewerFormat { path: path.into(), found, supported: FORMAT, written_by });
+        return Err(OpenError::NewerFormat { path: path.into(), found, supported: SHARD_FORMAT, written_by });
     }
-    [IdSpace::Graph, IdSpace::Label]
+    let id_space = [IdSpace::Graph, IdSpace::Label]
         .into_iter()
         .find(|space| manifest["id_space"] == name(*space))
-        .ok_or_else(|| damaged("does not state a known id space"))
+        .ok_or_else(|| damaged("does not state a known id space"))?;
+    let shard = (found == SHARD_FORMAT).then(|| shard_in(&manifest["shard"]));
+    if shard == Some(None) {
+        return Err(damaged("does not say which shard it is"));
+    }
+    Ok(Manifest { id_space, shard: shard.flatten() })
+}
+
+fn shard_in(manifest: &Value) -> Option<ShardOf> {
+    let number = |key: &str| manifest[key].as_u64().and_then(|number| u16::try_from(number).ok());
+    let graph = u64::from_str_radix(manifest["graph"].as_str()?, 16).ok()?;
+    Some(ShardOf { graph, number: number("number")?, shards: number("shards")? })
 }
 
 /// Makes the directory a database. This is the last step of creating one.
-pub fn write_manifest(path: &Path, id_space: IdSpace) -> Result<(), OpenError> {
+pub fn write_manifest(path: &Path, of: Manifest) -> Result<(), OpenError> {
     let (file, new) = (path.join(MANIFEST), path.join(NEW_MANIFEST));
     let made_by = concat!("mangrove ", env!("CARGO_PKG_VERSION"));
-    let manifest = json!({ "format": FORMAT, "id_space": name(id_space), "made_by": made_by });
+    let mut manifest = json!({ "format": FORMAT, "id_space": name(of.id_space), "made_by": made_by });
+    if let Some(ShardOf { graph, number, shards }) = of.shard {
+        manifest["format"] = json!(SHARD_FORMAT);
+        manifest["shard"] = json!({ "graph": format!("{graph:016x}"), "number": number, "shards": shards });
+    }
     let write = || -> io::Result<()> {
         let mut out = File::create(&new)?;
         writeln!(out, "{manifest:#}")?;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use mangrove_graph::{GraphError, IdSpace};
 use thiserror::Error;
 
+use crate::directory::ShardOf;
 use crate::lock::Holder;
 
 #[derive(Debug, Error)]
@@ -31,6 +32,10 @@ pub enum OpenError {
     #[error("{} has the id space {}, not {}: the id space is set when a database is created and cannot \
              change", path.display(), name(*found), name(*wanted))]
     IdSpace { path: PathBuf, found: IdSpace, wanted: IdSpace },
+    #[error("{} is {}: reach it through the node that has it", path.display(), shard)]
+    IsShard { path: PathBuf, shard: ShardOf },
+    #[error("{} is {}, not {wanted}", path.display(), found.map_or("a whole database".into(), |found| found.to_string()))]
+    OtherShard { path: PathBuf, found: Option<ShardOf>, wanted: ShardOf },
     #[error("no permission to {what} {}: {source}", path.display())]
     Permission { path: PathBuf, what: &'static str, source: io::Error },
     #[error("cannot {what} {}: {source}", path.display())]

@@ -10,13 +10,17 @@
 //! A [`Store`] is an open directory. Its [`Snapshot`]s are consistent graphs to read; its [`Transaction`]s change the graph. One
 //! process writes, any number read.
 //!
+//! A directory may hold one shard of a graph on many nodes. Then its node changes it, by the log of the graph.
+//!
 //! Invariants: (1) a directory with `mangrove.json` is a whole database; (2) a process holds `writer.lock` while it may write.
 
 mod directory;
 mod error;
 mod lock;
+mod shard;
 mod store;
 
+pub use directory::ShardOf;
 pub use error::OpenError;
 pub use lock::Holder;
 pub use mangrove_hot::{

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mangrove_graph::{Catalog, GraphError, IdSpace, ReadContext, Result};
-use mangrove_hot::{CheckReport, Durability, Hot, HotOptions, Patience, SEAL_BYTES, StoreStats, VERIFY_BYTES, Writer};
+use mangrove_hot::{
+    CheckReport, Durability, Hot, HotOptions, Patience, SEAL_BYTES, Sides, StoreStats, VERIFY_BYTES, Writer,
+};
 
-use crate::directory::{self, Found, HOT, LOCK_SEEN_FROM_HOT, UNFINISHED};
+use crate::directory::{self, Found, HOT, LOCK_SEEN_FROM_HOT, Manifest, ShardOf, UNFINISHED};
 use crate::error::OpenError;
 use crate::lock::WriterLock;
 use crate::{Snapshot, Transaction};
@@ -26,12 +28,22 @@ pub struct OpenOptions {
     pub seal_bytes: u64,
     /// Opening verifies the file of the tables if it has at most this many bytes.
     pub verify_bytes: u64,
+    /// Open this shard of a graph, not a whole one.
+    pub shard: Option<ShardOf>,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
         let (seal_bytes, verify_bytes) = (SEAL_BYTES, VERIFY_BYTES);
-        Self { read_only: false, create: true, durability: Durability::Full, id_space: None, seal_bytes, verify_bytes }
+        Self {
+            read_only: false,
+            create: true,
+            durability: Durability::Full,
+            id_space: None,
+            seal_bytes,
+            verify_bytes,
+            shard: None,
+        }
     }
 }
 
@@ -40,6 +52,7 @@ impl Default for OpenOptions {
 pub struct Store {
     path: PathBuf,
     hot: Hot,
+    shard: Option<ShardOf>,
     _lock: Option<Arc<WriterLock>>,
 }
 
@@ -70,9 +83,10 @@ impl Store {
         let lock = if options.read_only { None } else { Some(WriterLock::take(path)?) };
         // The previous holder of the lock may have made the database meanwhile.
         if missing && !matches!(directory::look(path)?, Found::Database) {
-            make(path, options.id_space.unwrap_or_default())?;
+            make(path, Manifest { id_space: options.id_space.unwrap_or_default(), shard: options.shard })?;
         }
-        let id_space = directory::read_manifest(path)?;
+        let Manifest { id_space, shard } = directory::read_manifest(path)?;
+        is_wanted(path, shard, options.shard)?;
         if let Some(wanted) = options.id_space.filter(|wanted| *wanted != id_space) {
             return Err(OpenError::IdSpace { path: path.into(), found: id_space, wanted });
         }
@@ -85,10 +99,10 @@ impl Store {
             seal_bytes,
             verify_bytes,
             lock: Some(LOCK_SEEN_FROM_HOT),
-            ..HotOptions::default()
+            sides: sides_of(shard),
         };
         let hot = open_hot(path, options)?;
-        Ok(Self { path: path.into(), hot, _lock: lock })
+        Ok(Self { path: path.into(), hot, shard, _lock: lock })
     }
 
     /// As [`snapshot`](Self::snapshot), for a reader with limits.
@@ -124,7 +138,7 @@ impl Store {
         let write = || -> Result<()> {
             self.hot.copy_to(&hot)?;
             directory::sync(destination).map_err(OpenError::io("write", destination)).map_err(refused)?;
-            directory::write_manifest(destination, id_space).map_err(refused)
+            directory::write_manifest(destination, Manifest { id_space, shard: self.shard }).map_err(refused)
         };
         let written = write().inspect_err(|_| {
             // Clean up, so that the user can try again. Only the first error matters.
@@ -200,16 +214,31 @@ fn make_room_for_backup(destination: &Path) -> Result<(PathBuf, File), OpenError
 }
 
 /// Makes a database in a directory that holds none. The caller holds the writer's lock.
-fn make(path: &Path, id_space: IdSpace) -> Result<(), OpenError> {
+fn make(path: &Path, manifest: Manifest) -> Result<(), OpenError> {
     let hot = path.join(HOT);
     if fs::symlink_metadata(&hot).is_ok() {
         remove_unused(path, &hot)?;
     }
-    drop(open_hot(path, HotOptions { id_space, ..HotOptions::default() })?);
+    let (id_space, sides) = (manifest.id_space, sides_of(manifest.shard));
+    drop(open_hot(path, HotOptions { id_space, sides, ..HotOptions::default() })?);
     for made in [hot.as_path(), path] {
         directory::sync(made).map_err(OpenError::io("write", made))?;
     }
-    directory::write_manifest(path, id_space)
+    directory::write_manifest(path, manifest)
+}
+
+/// A shard keeps the sides of its edges apart.
+fn sides_of(shard: Option<ShardOf>) -> Sides {
+    if shard.is_some() { Sides::Apart } else { Sides::Together }
+}
+
+/// Fails unless a directory has what is wanted: a whole graph, or this shard.
+fn is_wanted(path: &Path, found: Option<ShardOf>, wanted: Option<ShardOf>) -> Result<(), OpenError> {
+    match (found, wanted) {
+        (Some(shard), None) => Err(OpenError::IsShard { path: path.into(), shard }),
+        (found, Some(wanted)) if found != Some(wanted) => Err(OpenError::OtherShard { path: path.into(), found, wanted }),
+        _ => Ok(()),
+    }
 }
 
 /// Removes a store that a crash left behind before the manifest was written. Such a store is empty. Otherwise it fails: a store

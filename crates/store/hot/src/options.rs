@@ -16,6 +16,9 @@ pub enum Durability {
     /// the whole database may be damaged beyond use.** Use it for data that can be loaded again. [`Hot::sync`](crate::Hot::sync) makes all of
     /// it durable.
     Relaxed,
+    /// A crash of the system or a power failure may undo the last commits, and damages nothing. For a store that follows a log, which
+    /// brings them back.
+    Replayed,
 }
 
 /// Which sides of its edges a store lists.

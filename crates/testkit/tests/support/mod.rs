@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub mod nodes;
 pub mod shards;
 
 use std::cell::Cell;

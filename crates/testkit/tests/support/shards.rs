@@ -27,6 +27,12 @@ pub struct Shards {
     log: Option<RefCell<Vec<Record>>>,
 }
 
+/// An oracle that gives the ids of shards.
+pub fn oracle(placement: Placement, id_space: IdSpace) -> Oracle {
+    let home = Arc::new(move |label: LabelId, id: &ExternalId| placement.home(label, id));
+    Oracle::in_shards(id_space, Homes { shards: placement.shards, home })
+}
+
 fn open(home: &Path, placement: Placement) -> Result<Vec<Hot>> {
     let Placement { shards, id_space, .. } = placement;
     let options = HotOptions {
@@ -147,9 +153,7 @@ impl StoreUnderTest for Shards {
     }
 
     fn oracle(&self, id_space: IdSpace) -> Oracle {
-        let placement = self.placement;
-        let home = Arc::new(move |label: LabelId, id: &ExternalId| placement.home(label, id));
-        Oracle::in_shards(id_space, Homes { shards: placement.shards, home })
+        oracle(self.placement, id_space)
     }
 
     fn check(&self) -> Result<Vec<String>> {

@@ -103,8 +103,10 @@ fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
     if options.read_only {
         flags |= EnvFlags::READ_ONLY;
     }
-    if options.durability == Durability::Relaxed {
-        flags |= EnvFlags::NO_SYNC;
+    match options.durability {
+        Durability::Full => {}
+        Durability::Relaxed => flags |= EnvFlags::NO_SYNC,
+        Durability::Replayed => flags |= EnvFlags::NO_META_SYNC,
     }
     let grown = (file_bytes as u64).saturating_mul(4).next_power_of_two();
     let mut map_bytes = grown.clamp(MAP_BYTES, MAP_BYTES_MAX) as usize;

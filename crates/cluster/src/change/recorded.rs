@@ -1,0 +1,38 @@
+//! A graph under change that knows what was done to each shard.
+
+use mangrove_graph::{Result, ShardWrite};
+
+use super::ClusterChange;
+use crate::log::Section;
+use crate::section::{Recorder, apply};
+
+impl<T: ShardWrite> ClusterChange<Recorder<T>> {
+    /// Makes what others did before. It is not recorded.
+    pub fn catch_up(&mut self, sections: &[Section]) -> Result<()> {
+        for section in sections {
+            if let Some(store) = self.stores.get_mut(usize::from(section.shard)) {
+                apply(&section.changes, store.unrecorded())?;
+            }
+        }
+        self.learn();
+        Ok(())
+    }
+
+    /// What was done since the last call, shard by shard. Fails if a shard would refuse it.
+    pub fn take_sections(&mut self) -> Result<Vec<Section>> {
+        self.can_commit()?;
+        let taken = (0..).zip(self.stores.iter_mut().map(Recorder::take_section));
+        let changed = taken.filter(|(_, changes)| !changes.is_empty());
+        Ok(changed.map(|(shard, changes)| Section { shard, changes: changes.into() }).collect())
+    }
+
+    /// Lets all shards compress what they have.
+    pub fn end_labels(&mut self) -> Result<()> {
+        self.stores.iter_mut().try_for_each(Recorder::end_labels)
+    }
+
+    /// Whether nothing was done since the last call.
+    pub fn is_unchanged(&self) -> bool {
+        self.stores.iter().all(Recorder::is_unchanged)
+    }
+}

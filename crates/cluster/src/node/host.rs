@@ -1,0 +1,253 @@
+//! A shard in this process: its store follows the log, and is read at cuts.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mangrove_graph::{GraphError, ReadContext, Result, Schema, ShardRead};
+
+use super::store::{CutView, ShardStore};
+use super::tail::{At, Tail};
+use crate::log::{CutPace, Cuts, Follower, Found, Position, Record};
+use crate::section::apply;
+
+/// How many threads can read a cut at the same time.
+const VIEWS: usize = 4;
+/// A reader waits so long for a cut that the shard has not reached.
+const PATIENCE: Duration = Duration::from_millis(1_000);
+const PAUSE: Duration = Duration::from_millis(100);
+/// A shard that is so many cuts behind leaves some out.
+const CUTS_BEHIND: usize = 8;
+
+type View = Box<dyn CutView>;
+
+/// The shard at one cut, for a few readers at a time.
+pub struct Pool {
+    views: Mutex<Vec<View>>,
+    back: Condvar,
+    schema: Arc<Schema>,
+    /// Tells schemas of the shard apart.
+    version: u64,
+}
+
+impl Pool {
+    /// At the cut of a number. `before` is the cut before it.
+    fn new(store: &dyn ShardStore, number: u64, before: Option<&Self>) -> Result<Self> {
+        let views = (0..VIEWS).map(|_| store.view()).collect::<Result<Vec<_>>>()?;
+        let schema = views[0].store().schema().clone();
+        let is_same = |before: &&Self| Arc::ptr_eq(&before.schema, &schema) || before.schema == schema;
+        let version = before.filter(is_same).map_or(number, |before| before.version);
+        Ok(Self { views: Mutex::new(views), back: Condvar::new(), schema, version })
+    }
+
+    fn views(&self) -> MutexGuard<'_, Vec<View>> {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `f` with a view, once one is free, for a reader with these limits.
+    pub fn with<T>(&self, limits: Option<ReadContext>, f: impl FnOnce(&dyn ShardRead) -> T) -> T {
+        let mut views = self.views();
+        let mut view = loop {
+            match views.pop() {
+                Some(view) => break view,
+                None => views = self.back.wait(views).unwrap_or_else(PoisonError::into_inner),
+            }
+        };
+        drop(views);
+        view.limit(limits);
+        let back = GiveBack(self, Some(view));
+        f(back.1.as_deref().expect("it is given back at the end").store())
+    }
+
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+struct GiveBack<'p>(&'p Pool, Option<View>);
+
+impl Drop for GiveBack<'_> {
+    fn drop(&mut self) {
+        self.0.views().extend(self.1.take());
+        self.0.back.notify_one();
+    }
+}
+
+/// A shard and its cuts.
+pub struct Host {
+    number: u16,
+    store: Box<dyn ShardStore>,
+    cuts: Mutex<Cuts<Arc<Pool>>>,
+    grown: Condvar,
+    started: Instant,
+    /// Why it cannot go on, if it cannot.
+    failed: Mutex<Option<String>>,
+}
+
+/// Where a shard stands in the log, before its next cut.
+struct Reading {
+    follower: Follower,
+    /// The records since the last cut that change the shard.
+    open: Vec<Arc<Record>>,
+}
+
+impl Host {
+    pub fn new(number: u16, store: Box<dyn ShardStore>) -> Result<Self> {
+        let position = position_of(&*store)?;
+        let first = position.standing.number;
+        let pool = Arc::new(Pool::new(&*store, first, None)?);
+        let cuts = Mutex::new(Cuts::new(first, pool, 0, CutPace::default()));
+        let (grown, started, failed) = (Condvar::new(), Instant::now(), Mutex::default());
+        Ok(Self { number, store, cuts, grown, started, failed })
+    }
+
+    pub fn store(&self) -> &dyn ShardStore {
+        &*self.store
+    }
+
+    fn cuts(&self) -> MutexGuard<'_, Cuts<Arc<Pool>>> {
+        self.cuts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+
+    /// Follows the log until that stops.
+    pub fn run(&self, tail: &Tail) {
+        while !tail.is_stopped() {
+            let Err(error) = self.follow(tail) else { return };
+            tracing::error!(shard = self.number, %error, "the shard cannot follow the log");
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+            if matches!(error, GraphError::Corrupt(_)) {
+                return;
+            }
+            // A full disk may have room again.
+            std::thread::sleep(PAUSE * 10);
+        }
+    }
+
+    fn follow(&self, tail: &Tail) -> Result<()> {
+        let follower = Follower::new(self.number, position_of(&*self.store)?);
+        let mut reading = Reading { follower, open: Vec::new() };
+        while !tail.is_stopped() {
+            let batch = tail.next(reading.follower.position().next, PAUSE)?;
+            self.read(&mut reading, &batch.records)?;
+            let now = self.now();
+            let gone = self.cuts().prune(now);
+            drop(gone); // without the lock
+        }
+        Ok(())
+    }
+
+    fn read(&self, reading: &mut Reading, records: &[At]) -> Result<()> {
+        let mut left = records.iter().filter(|(_, record)| may_be_cut(record)).count();
+        for (offset, record) in records {
+            let step = reading.follower.read(*offset, record).map_err(|error| GraphError::Invalid(error.to_string()))?;
+            if step.section.is_some() {
+                reading.open.push(record.clone());
+            }
+            left -= usize::from(may_be_cut(record));
+            if step.is_cut && (left == 0 || left.is_multiple_of(CUTS_BEHIND)) {
+                self.cut(reading)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the changes since the last cut, and makes one.
+    fn cut(&self, reading: &mut Reading) -> Result<()> {
+        let (position, open) = (reading.follower.position(), std::mem::take(&mut reading.open));
+        let changed = match first_of(&open) {
+            None => None,
+            Some(first) => {
+                let sections = || open.iter().filter_map(|record| section_of(record, self.number));
+                self.store.change(&mut |store| {
+                    sections().try_for_each(|section| apply(section, store))?;
+                    store.put_log_position(&position.to_bytes()?)
+                })?;
+                let before = self.newest();
+                Some((first, Arc::new(Pool::new(&*self.store, position.standing.number, before.as_deref())?)))
+            }
+        };
+        let now = self.now();
+        let gone = self.cuts().made(position.standing.number, changed, now);
+        self.grown.notify_all();
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        drop(gone); // without the lock
+        Ok(())
+    }
+
+    fn newest(&self) -> Option<Arc<Pool>> {
+        let cuts = self.cuts();
+        if let Found::At(pool) = cuts.at(cuts.applied()) { Some(pool.clone()) } else { None }
+    }
+
+    /// The number of the newest cut.
+    pub fn applied(&self) -> u64 {
+        self.cuts().applied()
+    }
+
+    /// The shard at a number. Waits a little if it has not come so far.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if it does not come so far, or if that cut is gone.
+    pub fn at(&self, number: u64) -> Result<Arc<Pool>> {
+        let until = Instant::now() + PATIENCE;
+        let mut cuts = self.cuts();
+        loop {
+            match cuts.at(number) {
+                Found::At(pool) => return Ok(pool.clone()),
+                Found::Gone => return Err(self.gone(number)),
+                Found::Later => {}
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.behind(number, cuts.applied()));
+            }
+            cuts = self.grown.wait_timeout(cuts, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Keeps the cut of a number for somebody who reads it, and gives it.
+    pub fn hold(&self, number: u64) -> Result<Arc<Pool>> {
+        let pool = self.at(number)?;
+        if self.cuts().hold(number) { Ok(pool) } else { Err(self.gone(number)) }
+    }
+
+    pub fn release(&self, number: u64) {
+        self.cuts().release(number);
+    }
+
+    fn gone(&self, number: u64) -> GraphError {
+        GraphError::Unavailable(format!("shard {} does not keep the graph at {number} any longer", self.number))
+    }
+
+    fn behind(&self, number: u64, applied: u64) -> GraphError {
+        let why = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let why = why.map_or(String::new(), |why| format!(": {why}"));
+        GraphError::Unavailable(format!(
+            "shard {} has applied the log up to {applied}, not up to {number}{why}",
+            self.number
+        ))
+    }
+}
+
+fn position_of(store: &dyn ShardStore) -> Result<Position> {
+    store.log_position()?.map_or(Ok(Position::default()), |bytes| Position::from_bytes(&bytes))
+}
+
+fn may_be_cut(record: &Record) -> bool {
+    matches!(record, Record::Alive { .. }) || matches!(record, Record::Commit(commit) if commit.is_cut)
+}
+
+fn section_of(record: &Record, shard: u16) -> Option<&[u8]> {
+    if let Record::Commit(commit) = record { commit.section(shard) } else { None }
+}
+
+fn first_of(open: &[Arc<Record>]) -> Option<u64> {
+    if let Record::Commit(commit) = &**open.first()? { Some(commit.number) } else { None }
+}

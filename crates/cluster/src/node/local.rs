@@ -1,0 +1,22 @@
+//! A node of this process, for a gateway of this process.
+
+use mangrove_graph::{ReadContext, Result};
+
+use super::session::Session;
+use crate::gateway::Peer;
+use crate::wire::{Call, Reply};
+
+/// A session of this process with its own node.
+pub struct LocalPeer(pub Session);
+
+impl Peer for LocalPeer {
+    fn call(&self, call: &Call, limits: Option<&ReadContext>) -> Result<Reply> {
+        let cancel = limits.map(|limits| limits.cancel.clone()).unwrap_or_default();
+        self.0.serve(call.clone(), cancel)
+    }
+
+    fn tell(&self, call: Call) {
+        // It tells of an end, and nobody waits for that.
+        let _ = self.0.serve(call, Default::default());
+    }
+}

@@ -1,0 +1,168 @@
+//! A process that has shards, answers who reads them, and may be the writer.
+//!
+//! ```text
+//!   store     what is needed of the store of a shard
+//!   tail      the log, read once for all
+//!   host      a shard that follows the log, and its cuts
+//!   turns     the turn to write
+//!   role      the writer's role
+//!   session   who is connected, and what it holds
+//!   local     a node of this process, for a gateway of this process
+//! ```
+
+mod host;
+mod local;
+mod role;
+mod session;
+mod store;
+mod tail;
+mod turns;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use mangrove_graph::{GraphError, Result};
+
+pub use self::local::LocalPeer;
+pub use self::role::Outcome;
+pub use self::session::Session;
+pub use self::store::{CutView, ShardStore};
+
+use self::host::Host;
+use self::role::Role;
+use self::tail::Tail;
+use self::turns::Turns;
+use crate::log::{GraphRecord, Log, Member, Record, WriterPace};
+
+/// What a node is made of.
+pub struct NodeOptions {
+    /// What stays when it starts again.
+    pub name: String,
+    /// Where others reach it.
+    pub address: String,
+    /// Drawn anew at each start, and not 0.
+    pub process: u64,
+    pub log: Arc<dyn Log>,
+    /// The shards that it has.
+    pub stores: Vec<(u16, Box<dyn ShardStore>)>,
+    pub pace: WriterPace,
+}
+
+/// How long a node waits for the log to say what graph it is.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct Node {
+    graph: GraphRecord,
+    name: String,
+    process: u64,
+    hosts: BTreeMap<u16, Arc<Host>>,
+    tail: Arc<Tail>,
+    role: Arc<Role>,
+    turns: Arc<Turns>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Node {
+    /// Starts to follow the log, and says so in it.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or has no graph, or if the graph has no such shards.
+    pub fn start(options: NodeOptions) -> Result<Arc<Self>> {
+        let NodeOptions { name, address, process, log, stores, pace } = options;
+        let (tail, turns) = (Arc::new(Tail::new(log.clone(), 0)), Arc::default());
+        let (role, inbox) = Role::new(process);
+        let role = Arc::new(role);
+        let mut threads = vec![thread("log", {
+            let tail = tail.clone();
+            move || tail.run()
+        })?];
+        threads.push(thread("role", {
+            let (role, tail, log) = (role.clone(), tail.clone(), log.clone());
+            move || role.run(inbox, &tail, &*log, pace)
+        })?);
+        threads.push(thread("listener", {
+            let (role, tail) = (role.clone(), tail.clone());
+            move || role.listen(&tail)
+        })?);
+        let numbers: Vec<u16> = stores.iter().map(|(number, _)| *number).collect();
+        let mut node = Self {
+            graph: GraphRecord::default(),
+            name,
+            process,
+            hosts: BTreeMap::new(),
+            tail,
+            role,
+            turns,
+            threads: Mutex::new(threads),
+        };
+        node.graph = node.role.graph(PATIENCE)?.0;
+        for (number, store) in stores {
+            node.add(number, store)?;
+        }
+        let member = Member { name: node.name.clone(), process, address, shards: numbers };
+        log.append(Record::Member(member).to_bytes()?)?;
+        Ok(Arc::new(node))
+    }
+
+    fn add(&mut self, number: u16, store: Box<dyn ShardStore>) -> Result<()> {
+        if number >= self.graph.placement.shards {
+            let shards = self.graph.placement.shards;
+            return Err(GraphError::Invalid(format!("there is no shard {number}: the graph has {shards}")));
+        }
+        let host = Arc::new(Host::new(number, store)?);
+        let following = thread("shard", {
+            let (host, tail) = (host.clone(), self.tail.clone());
+            move || host.run(&tail)
+        })?;
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(following);
+        self.hosts.insert(number, host);
+        Ok(())
+    }
+
+    pub fn graph(&self) -> &GraphRecord {
+        &self.graph
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn process(&self) -> u64 {
+        self.process
+    }
+
+    /// What is wrong with its shards, each by itself.
+    pub fn check(&self) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        for (number, host) in &self.hosts {
+            found.extend(host.store().check()?.into_iter().map(|what| format!("shard {number}: {what}")));
+        }
+        Ok(found)
+    }
+
+    fn host(&self, shard: u16) -> Result<&Arc<Host>> {
+        let missing = || GraphError::Unavailable(format!("{} does not have shard {shard}", self.name));
+        self.hosts.get(&shard).ok_or_else(missing)
+    }
+
+    /// Ends its threads.
+    pub fn stop(&self) {
+        self.tail.stop();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            let _ = thread.join(); // one that has panicked has said so
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(format!("mangrove {name}")).spawn(work).map_err(GraphError::storage)
+}

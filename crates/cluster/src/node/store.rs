@@ -1,0 +1,26 @@
+//! What a process needs of the store of a shard.
+
+use mangrove_graph::{FollowerWrite, ReadContext, Result, ShardRead};
+
+/// A store at one cut.
+pub trait CutView: Send {
+    /// Sets the limits of who reads it. All calls honour them from now on; `None` for no limits.
+    fn limit(&mut self, limits: Option<ReadContext>);
+
+    fn store(&self) -> &dyn ShardRead;
+}
+
+/// A store that follows the log. Nobody else writes to it.
+pub trait ShardStore: Send + Sync {
+    /// The store as it is now.
+    fn view(&self) -> Result<Box<dyn CutView>>;
+
+    /// How far it has applied the log; `None` at first.
+    fn log_position(&self) -> Result<Option<Vec<u8>>>;
+
+    /// Makes changes in one transaction.
+    fn change(&self, work: &mut dyn FnMut(&mut dyn FollowerWrite) -> Result<()>) -> Result<()>;
+
+    /// What is wrong with it. O(size of the store).
+    fn check(&self) -> Result<Vec<String>>;
+}

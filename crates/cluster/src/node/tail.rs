@@ -1,0 +1,159 @@
+//! The log as one process reads it: once, for all its shards.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mangrove_graph::{GraphError, Result};
+
+use crate::log::{Log, LogReader, Record};
+
+/// The last records stay in memory for those who are a little behind: so many bytes of them.
+const KEPT_BYTES: usize = 64 << 20;
+/// How long reading waits before it looks whether it should stop.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A record with its offset.
+pub type At = (u64, Arc<Record>);
+
+/// What was read.
+#[derive(Default)]
+pub struct Batch {
+    pub records: Vec<At>,
+    /// Whether the log had no more then.
+    pub ended: bool,
+}
+
+pub struct Tail {
+    log: Arc<dyn Log>,
+    ring: Mutex<Ring>,
+    grown: Condvar,
+    stopped: AtomicBool,
+}
+
+#[derive(Default)]
+struct Ring {
+    /// The last records, and their bytes.
+    records: VecDeque<(At, usize)>,
+    bytes: usize,
+    /// The offset that is read next.
+    next: u64,
+    /// How often the end of the log was reached.
+    ends: u64,
+    failed: Option<String>,
+}
+
+impl Tail {
+    /// Begins to read where `from` says. [`run`](Self::run) reads.
+    pub fn new(log: Arc<dyn Log>, from: u64) -> Self {
+        let ring = Mutex::new(Ring { next: from, ..Ring::default() });
+        Self { log, ring, grown: Condvar::new(), stopped: AtomicBool::new(false) }
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.grown.notify_all();
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Reads until it is stopped.
+    pub fn run(&self) {
+        let mut reader: Option<Box<dyn LogReader>> = None;
+        while !self.is_stopped() {
+            let outcome = self.read_some(&mut reader);
+            if let Err(error) = outcome {
+                let is_final = matches!(error, GraphError::Corrupt(_) | GraphError::Invalid(_));
+                tracing::error!(%error, "the log cannot be read");
+                if is_final {
+                    self.ring().failed = Some(error.to_string());
+                    self.grown.notify_all();
+                    return;
+                }
+                reader = None;
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    fn read_some(&self, reader: &mut Option<Box<dyn LogReader>>) -> Result<()> {
+        let next = self.ring().next;
+        let reader = match reader {
+            Some(reader) => reader,
+            None => reader.insert(self.log.reader(next)?),
+        };
+        let mut found = Vec::new();
+        let ended = reader.read(PAUSE, &mut found)?;
+        let records = decoded(found)?;
+        let mut ring = self.ring();
+        for (at, bytes) in records {
+            ring.next = at.0 + 1;
+            ring.bytes += bytes;
+            ring.records.push_back((at, bytes));
+        }
+        while ring.bytes > KEPT_BYTES && ring.records.len() > 1 {
+            let gone = ring.records.pop_front().map_or(0, |(_, bytes)| bytes);
+            ring.bytes -= gone;
+        }
+        ring.ends += u64::from(ended);
+        drop(ring);
+        self.grown.notify_all();
+        Ok(())
+    }
+
+    /// The records from an offset on. Waits for some, at most so long.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if the log cannot be read any further.
+    pub fn next(&self, from: u64, patience: Duration) -> Result<Batch> {
+        let until = Instant::now() + patience;
+        let mut ring = self.ring();
+        let ends = ring.ends;
+        loop {
+            let first = ring.records.front().map_or(ring.next, |((offset, _), _)| *offset);
+            if from < first {
+                drop(ring);
+                return self.far_behind(from, first);
+            }
+            if from < ring.next {
+                let skipped = (from - first) as usize;
+                let records = ring.records.iter().skip(skipped).map(|(at, _)| at.clone()).collect();
+                return Ok(Batch { records, ended: false });
+            }
+            if let Some(why) = &ring.failed {
+                return Err(GraphError::Unavailable(format!("the log cannot be read: {why}")));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if ring.ends > ends || left.is_zero() || self.is_stopped() {
+                return Ok(Batch { records: Vec::new(), ended: ring.ends > ends });
+            }
+            ring = self.grown.wait_timeout(ring, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Some records that are not in memory any longer.
+    fn far_behind(&self, from: u64, until: u64) -> Result<Batch> {
+        let (mut reader, mut found) = (self.log.reader(from)?, Vec::new());
+        while found.is_empty() && !self.is_stopped() {
+            reader.read(PAUSE, &mut found)?;
+        }
+        found.retain(|(offset, _)| *offset < until);
+        Ok(Batch { records: decoded(found)?.into_iter().map(|(at, _)| at).collect(), ended: false })
+    }
+}
+
+/// Records, with the bytes that each takes.
+fn decoded(found: Vec<(u64, Vec<u8>)>) -> Result<Vec<(At, usize)>> {
+    let decode = |(offset, bytes): (u64, Vec<u8>)| {
+        let record = Record::from_bytes(&bytes)?;
+        Ok(((offset, Arc::new(record)), bytes.len()))
+    };
+    found.into_iter().map(decode).collect()
+}

@@ -1,0 +1,159 @@
+//! A graph on many nodes, as one to write. The changes are in the memory of this process until the commit.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mangrove_graph::{GraphError, ReadContext, Result};
+
+use crate::change::ClusterChange;
+use crate::gateway::{CutStore, Gateway, Peer};
+use crate::log::RequestId;
+use crate::overlay::Overlay;
+use crate::section::Recorder;
+use crate::wire::{Call, Reply, damaged};
+
+/// How long one call waits for the turn.
+const WAIT: Duration = Duration::from_millis(250);
+const PAUSE: Duration = Duration::from_millis(100);
+/// A lost commit is looked for so long.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// The graph under change.
+pub type Change = ClusterChange<Recorder<Overlay<CutStore>>>;
+
+/// A transaction that has the turn to write. Dropping it undoes everything, and gives the turn back.
+pub struct ClusterTransaction {
+    gateway: Arc<Gateway>,
+    writer: Arc<dyn Peer>,
+    change: Change,
+    /// Whether the turn was given back.
+    is_over: bool,
+}
+
+/// How long to wait for the turn.
+pub struct TurnPatience<'a> {
+    /// For ever, if there is none.
+    pub timeout: Option<Duration>,
+    pub cancelled: &'a dyn Fn() -> bool,
+}
+
+impl ClusterTransaction {
+    /// Waits for the turn.
+    ///
+    /// # Errors
+    /// [`GraphError::Busy`] if it does not come in time, [`GraphError::Unavailable`] if no node can write.
+    pub fn begin(gateway: &Arc<Gateway>, patience: &TurnPatience<'_>, limits: &Option<ReadContext>) -> Result<Self> {
+        let writer = turn(gateway, patience)?;
+        let outcome = Self::with_turn(gateway, &writer, limits);
+        let change = outcome.inspect_err(|_| writer.tell(Call::Rollback))?;
+        Ok(Self { gateway: gateway.clone(), writer, change, is_over: false })
+    }
+
+    fn with_turn(gateway: &Gateway, writer: &Arc<dyn Peer>, limits: &Option<ReadContext>) -> Result<Change> {
+        let mut cut = gateway.cut()?;
+        loop {
+            let Reply::Since(since) = writer.call(&Call::Since { number: cut.number() }, None)? else {
+                return Err(damaged("what was committed"));
+            };
+            if let Some(sections) = since {
+                let stores = cut.stores(limits).into_iter().map(|store| Recorder::new(Overlay::new(store))).collect();
+                let mut change = Change::new(stores, gateway.placement());
+                change.catch_up(&sections)?;
+                return Ok(change);
+            }
+            cut = gateway.cut_from(cut.number() + 1, Duration::ZERO)?;
+        }
+    }
+
+    pub fn graph(&mut self) -> &mut Change {
+        &mut self.change
+    }
+
+    pub fn view(&self) -> &Change {
+        &self.change
+    }
+
+    /// Makes the changes last. Returns the number of the commit; `None` if there was nothing to commit.
+    ///
+    /// # Errors
+    /// Those of a commit of one store; [`GraphError::Unavailable`] if another writer took over. Then nothing was made.
+    pub fn commit(mut self) -> Result<Option<u64>> {
+        let sections = self.change.take_sections()?;
+        if sections.is_empty() {
+            return Ok(None);
+        }
+        let request = RequestId(uuid::Uuid::new_v4().as_u128());
+        self.is_over = true;
+        let number = match self.writer.call(&Call::Commit { request, sections }, None) {
+            Ok(Reply::Committed(number)) => number,
+            Ok(Reply::Elsewhere { .. }) => return Err(taken_over()),
+            Ok(_) => return Err(damaged("a commit")),
+            // The commit may be in the log all the same.
+            Err(GraphError::Unavailable(_)) => self.look_for(request)?.ok_or_else(taken_over)?,
+            Err(error) => return Err(error),
+        };
+        self.gateway.has_seen(number);
+        Ok(Some(number))
+    }
+
+    /// Asks the nodes whether a transaction was made.
+    fn look_for(&self, request: RequestId) -> Result<Option<u64>> {
+        let (until, mut known) = (Instant::now() + LOOK, None);
+        loop {
+            let asked = self.gateway.peers().writer(known).and_then(|writer| writer.call(&Call::WasMade(request), None));
+            match asked {
+                Ok(Reply::Made(made)) => return Ok(made),
+                Ok(Reply::Elsewhere { writer }) => known = writer,
+                Ok(_) => return Err(damaged("what was made")),
+                Err(error) if Instant::now() >= until => return Err(error),
+                Err(_) => known = None,
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Drop for ClusterTransaction {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.writer.tell(Call::Rollback);
+        }
+    }
+}
+
+/// Waits for the turn at the node that writes.
+fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Arc<dyn Peer>> {
+    let started = Instant::now();
+    let mut known = None;
+    loop {
+        let asked = gateway.peers().writer(known).and_then(|writer| {
+            let reply = writer.call(&Call::Begin { patience: WAIT }, None)?;
+            Ok((writer, reply))
+        });
+        let (holder, held) = match asked {
+            Ok((writer, Reply::Turn)) => return Ok(writer),
+            Ok((_, Reply::Busy { holder, held })) => (holder, held),
+            Ok((_, Reply::Elsewhere { writer })) => {
+                known = writer;
+                std::thread::sleep(PAUSE / 10);
+                ("another node".into(), Duration::ZERO)
+            }
+            Ok(_) => return Err(damaged("a turn")),
+            Err(GraphError::Unavailable(what)) => {
+                known = None;
+                std::thread::sleep(PAUSE);
+                (what, Duration::ZERO)
+            }
+            Err(error) => return Err(error),
+        };
+        let (waited, is_cancelled) = (started.elapsed(), (patience.cancelled)());
+        let timed_out = patience.timeout.is_some_and(|timeout| waited >= timeout);
+        if timed_out || is_cancelled {
+            return Err(GraphError::Busy { holder, held, waited, timed_out });
+        }
+    }
+}
+
+fn taken_over() -> GraphError {
+    GraphError::Unavailable("another node has become the writer, and nothing of this transaction was stored".into())
+}

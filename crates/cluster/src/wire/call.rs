@@ -1,0 +1,85 @@
+//! What a process asks of a node, and what it gets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mangrove_graph::{Schema, Statistics};
+use serde::{Deserialize, Serialize};
+
+use super::ask::{Answer, Ask};
+use crate::log::{GraphRecord, Member, RequestId, Section};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Call {
+    /// What graph is this, and who has its shards?
+    Hello,
+    /// The newest cuts of shards.
+    Applied(Vec<u16>),
+    /// Keeps the cut of a number. The schema is sent if it is not this one.
+    Hold {
+        shard: u16,
+        number: u64,
+        version: Option<u64>,
+    },
+    Release {
+        shard: u16,
+        number: u64,
+    },
+    /// Reads a shard at a number.
+    Ask {
+        shard: u16,
+        number: u64,
+        left: Option<Duration>,
+        ask: Ask,
+    },
+    /// Waits for the turn to write, at most so long. It may be asked again.
+    Begin {
+        patience: Duration,
+    },
+    /// What was committed after a number, and what is to be. Only for who has the turn.
+    Since {
+        number: u64,
+    },
+    /// Gives the turn back, and commits.
+    Commit {
+        request: RequestId,
+        sections: Vec<Section>,
+    },
+    /// Gives the turn back.
+    Rollback,
+    /// By which commit was a transaction made?
+    WasMade(RequestId),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Reply {
+    Hello {
+        graph: GraphRecord,
+        members: Vec<Member>,
+        writer: Option<u64>,
+    },
+    Applied(Vec<u64>),
+    Held {
+        version: u64,
+        schema: Option<Arc<Schema>>,
+        statistics: Arc<Statistics>,
+    },
+    Released,
+    Answer(Answer),
+    /// The turn is yours.
+    Turn,
+    /// Somebody else has it.
+    Busy {
+        holder: String,
+        held: Duration,
+    },
+    /// This node is not the writer. That process is, if it is known.
+    Elsewhere {
+        writer: Option<u64>,
+    },
+    /// `None` if this is not known any more: read at a newer number first.
+    Since(Option<Vec<Section>>),
+    Committed(u64),
+    RolledBack,
+    Made(Option<u64>),
+}

@@ -1,0 +1,38 @@
+//! The store of a shard, for the node that has it.
+
+use mangrove_cluster::node::{CutView, ShardStore};
+use mangrove_graph::{FollowerWrite, ReadContext, Result, ShardRead};
+
+use crate::{Snapshot, Store};
+
+struct AtCut(Snapshot);
+
+impl CutView for AtCut {
+    fn limit(&mut self, limits: Option<ReadContext>) {
+        self.0.limit(limits);
+    }
+
+    fn store(&self) -> &dyn ShardRead {
+        &self.0
+    }
+}
+
+impl ShardStore for Store {
+    fn view(&self) -> Result<Box<dyn CutView>> {
+        Ok(Box::new(AtCut(self.snapshot()?)))
+    }
+
+    fn log_position(&self) -> Result<Option<Vec<u8>>> {
+        self.snapshot()?.log_position()
+    }
+
+    fn change(&self, work: &mut dyn FnMut(&mut dyn FollowerWrite) -> Result<()>) -> Result<()> {
+        let mut transaction = self.begin()?;
+        work(&mut transaction)?;
+        transaction.commit()
+    }
+
+    fn check(&self) -> Result<Vec<String>> {
+        Ok(Store::check(self)?.violations.iter().map(ToString::to_string).collect())
+    }
+}

@@ -1,0 +1,165 @@
+//! A graph on several nodes of this process: threads that follow a log in memory, and clients that read and write at the same time.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mangrove_cluster::gateway::Gateway;
+use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
+use mangrove_graph::{
+    Adjacency, Catalog, Direction, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, Hop, IdSpace, NewEdge,
+    Result, Scan, ScanCursor, Wants,
+};
+use mangrove_testkit::random;
+use mangrove_testkit::suite::{StoreUnderTest, suite};
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use support::nodes::Nodes;
+
+const PATIENCE: TurnPatience<'static> = TurnPatience { timeout: Some(Duration::from_secs(60)), cancelled: &|| false };
+
+#[test]
+fn nodes_pass_the_suite() {
+    suite(|id_space| Box::new(Nodes::new(2, 3, id_space)));
+}
+
+#[test]
+fn random_work_gives_what_one_store_gives() {
+    let config = Config {
+        cases: support::number_from_env("MANGROVE_CASES").unwrap_or(6) as u32,
+        rng_seed: RngSeed::Fixed(support::number_from_env("MANGROVE_SEED").unwrap_or(7)),
+        failure_persistence: None,
+        max_shrink_iters: 100,
+        ..Config::default()
+    };
+    let outcome = TestRunner::new(config).run(&random::work(50), |ops| {
+        random::run(&mut Nodes::new(3, 4, IdSpace::Graph), IdSpace::Graph, &ops);
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+/// Adds a vertex of its own and an edge to the first vertex.
+fn add_one(gateway: &Arc<Gateway>, number: i64) -> Result<u64> {
+    let mut transaction = ClusterTransaction::begin(gateway, &PATIENCE, &None)?;
+    let graph = transaction.graph();
+    let (person, knows) =
+        (graph.ensure_label(ElementKind::Vertex, "person")?, graph.ensure_label(ElementKind::Edge, "knows")?);
+    let mut hub = Vec::new();
+    graph.find_vertices(None, &[ExternalId::Int(0)], &mut hub)?;
+    let hub = match hub[0] {
+        Some(hub) => hub,
+        None => {
+            let mut made = Vec::new();
+            graph.add_vertices(person, &[Some(ExternalId::Int(0))], &mut made)?;
+            made[0]
+        }
+    };
+    let mut made = Vec::new();
+    graph.add_vertices(person, &[Some(ExternalId::Int(number))], &mut made)?;
+    let edges = [(made[0], hub), (hub, made[0])].map(|(source, target)| NewEdge { source, target, id: None, time: None });
+    graph.add_edges(knows, &edges, &mut Vec::new())?;
+    Ok(transaction.commit()?.expect("there was something to commit"))
+}
+
+/// The numbers of the vertices that are there. Each must have both edges with both halves.
+fn numbers(gateway: &Gateway) -> Result<BTreeSet<i64>> {
+    let graph = gateway.cut()?.graph(gateway.placement(), &None);
+    let Some(person) = graph.schema().label(ElementKind::Vertex, "person") else { return Ok(BTreeSet::new()) };
+    let (mut all, mut cursor) = (Vec::new(), ScanCursor::default());
+    while !cursor.done {
+        graph.scan_vertices(&Scan::of(person), &mut cursor, 1000, &mut all)?;
+    }
+    let ids = graph.external_ids(mangrove_graph::Elements::Vertices(&all))?;
+    let numbers: BTreeSet<i64> = (0..all.len()).filter_map(|row| ids.cell(row).values().next()?.as_i64()).collect();
+    for direction in [Direction::Out, Direction::In] {
+        let mut degrees = Vec::new();
+        graph.degrees(&all, &Hop::along(direction, None, Wants::default()), &mut degrees)?;
+        let of_others = degrees.iter().filter(|degree| **degree == 1).count();
+        let hub = degrees.iter().copied().max().unwrap_or(0);
+        assert!(all.is_empty() || hub as usize == all.len() - 1, "{hub} edges of {} vertices", all.len());
+        assert!(all.len() < 3 || of_others == all.len() - 1, "{of_others} vertices with one edge of {}", all.len());
+    }
+    let mut neighbors = Adjacency::default();
+    graph.neighbors(
+        &all,
+        &Hop::along(Direction::Both, None, Wants { neighbors: true, ..Wants::default() }),
+        &mut neighbors,
+    )?;
+    assert_eq!(neighbors.neighbors.len(), all.len().saturating_sub(1) * 4);
+    Ok(numbers)
+}
+
+/// Clients write at the same time and see all that was acknowledged. Readers see whole transactions only. What was acknowledged is there
+/// after all nodes have started again.
+#[test]
+fn clients_write_and_read_side_by_side() {
+    let mut nodes = Nodes::new(2, 4, IdSpace::Graph);
+    add_one(&nodes.gateway, -1).expect("the first");
+    let stopped = AtomicBool::new(false);
+    let written = std::thread::scope(|scope| {
+        let reading: Vec<_> = (0..2)
+            .map(|_| {
+                let (gateway, stopped) = (nodes.client(), &stopped);
+                scope.spawn(move || {
+                    let (mut last, mut reads) = (BTreeSet::new(), 0);
+                    while !stopped.load(Ordering::Relaxed) {
+                        match numbers(&gateway) {
+                            Ok(now) => {
+                                assert!(now.is_superset(&last), "something was there and is not");
+                                (last, reads) = (now, reads + 1);
+                            }
+                            Err(GraphError::Unavailable(_)) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    reads
+                })
+            })
+            .collect();
+        let writing: Vec<_> = (0..4)
+            .map(|writer: i64| {
+                let gateway = nodes.client();
+                scope.spawn(move || {
+                    let mut commits = BTreeSet::new();
+                    for number in 1..=25 {
+                        let number = writer * 1000 + number;
+                        commits.insert(add_one(&gateway, number).expect("a commit"));
+                        assert!(numbers(&gateway).expect("a cut").contains(&number), "{number} was acknowledged");
+                    }
+                    commits.len()
+                })
+            })
+            .collect();
+        let written: usize = writing.into_iter().map(|writer| writer.join().expect("a writer")).sum();
+        stopped.store(true, Ordering::Relaxed);
+        assert!(reading.into_iter().all(|reader| reader.join().expect("a reader") > 0));
+        written
+    });
+    assert!(written > 0);
+    for _ in 0..2 {
+        assert_eq!(numbers(&nodes.gateway).expect("a cut").len(), 102);
+        assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
+        nodes.reopen().expect("it opens again");
+    }
+}
+
+/// A client that goes gives back its turn, and what it did is gone.
+#[test]
+fn a_transaction_that_is_dropped_leaves_nothing() {
+    let nodes = Nodes::new(1, 2, IdSpace::Graph);
+    let (one, other) = (nodes.client(), nodes.client());
+    let mut transaction = ClusterTransaction::begin(&one, &PATIENCE, &None).expect("a turn");
+    transaction.graph().ensure_label(ElementKind::Vertex, "person").expect("a label");
+    let short = TurnPatience { timeout: Some(Duration::from_millis(50)), cancelled: &|| false };
+    let busy = ClusterTransaction::begin(&other, &short, &None).err().expect("it is not its turn");
+    assert!(matches!(&busy, GraphError::Busy { holder, timed_out: true, .. } if holder == "a client"), "{busy}");
+    drop(transaction);
+    let transaction = ClusterTransaction::begin(&other, &PATIENCE, &None).expect("a turn");
+    assert_eq!(transaction.view().schema().vertex_labels.len(), 0);
+    assert_eq!(transaction.commit().expect("nothing to do"), None);
+}
