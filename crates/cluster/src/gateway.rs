@@ -138,6 +138,11 @@ impl Gateway {
         self.own.fetch_max(number, Ordering::Relaxed);
     }
 
+    /// A cut that is not old. It may be before what this process has committed.
+    pub fn any_cut(&self) -> Result<Arc<HeldCut>> {
+        self.cut_from(0, FRESH)
+    }
+
     /// A cut that is not old, and not before what this process has committed.
     pub fn cut(&self) -> Result<Arc<HeldCut>> {
         self.cut_from(self.own.load(Ordering::Relaxed), FRESH)
@@ -170,15 +175,11 @@ impl Gateway {
     /// The newest cut that all shards have.
     fn newer(&self, from: u64, before: Option<&Arc<HeldCut>>) -> Result<Arc<HeldCut>> {
         let peers = (0..self.placement().shards).map(|shard| self.peers.of_shard(shard)).collect::<Result<Vec<_>>>()?;
-        let number = applied(&peers)?;
+        let number = applied(&peers, from)?;
         if number < from {
             return Err(GraphError::Unavailable(format!(
                 "the shards have applied the log up to {number}, not up to {from}"
             )));
-        }
-        if let Some(before) = before.filter(|before| before.number == number && before.is_of(&peers)) {
-            // Nothing has changed: the same cut is as good as new.
-            return Ok(Arc::new(self.hold(number, peers, Some(before))?));
         }
         Ok(Arc::new(self.hold(number, peers, before)?))
     }
@@ -188,14 +189,15 @@ impl Gateway {
         for (shard, peer) in (0..).zip(peers) {
             let known = before.and_then(|before| before.shards.get(usize::from(shard)));
             let version = known.map(|known| known.version);
-            let Reply::Held { version, schema, statistics } = peer.call(&Call::Hold { shard, number, version }, None)?
+            let Reply::Held { version, schema, statistics, next } =
+                peer.call(&Call::Hold { shard, number, version }, None)?
             else {
                 return Err(damaged("a cut"));
             };
             let schema =
                 schema.or_else(|| known.map(|known| known.known.schema.clone())).ok_or_else(|| damaged("a schema"))?;
             // From here on, dropping the cut gives this shard's back.
-            cut.shards.push(HeldShard { peer, version, known: Arc::new(Known { schema, statistics }) });
+            cut.shards.push(HeldShard { peer, version, known: Arc::new(Known { schema, statistics, next }) });
         }
         cut.schema = match before.filter(|before| before.has_versions_of(&cut)) {
             Some(before) => before.schema.clone(),
@@ -206,18 +208,14 @@ impl Gateway {
 }
 
 impl HeldCut {
-    fn is_of(&self, peers: &[Arc<dyn Peer>]) -> bool {
-        self.shards.iter().zip(peers).all(|(held, peer)| Arc::ptr_eq(&held.peer, peer))
-    }
-
     fn has_versions_of(&self, other: &Self) -> bool {
         self.shards.len() == other.shards.len()
             && self.shards.iter().zip(&other.shards).all(|(a, b)| Arc::ptr_eq(&a.known.schema, &b.known.schema))
     }
 }
 
-/// The newest number that all shards have applied. One call for each node.
-fn applied(peers: &[Arc<dyn Peer>]) -> Result<u64> {
+/// The newest number that all shards have applied, at `from` or after it if they come so far. One call for each node.
+fn applied(peers: &[Arc<dyn Peer>], from: u64) -> Result<u64> {
     let mut nodes: BTreeMap<*const u8, (Arc<dyn Peer>, Vec<u16>)> = BTreeMap::new();
     for (shard, peer) in (0..).zip(peers) {
         let at = Arc::as_ptr(peer).cast::<u8>();
@@ -225,7 +223,9 @@ fn applied(peers: &[Arc<dyn Peer>]) -> Result<u64> {
     }
     let mut least = u64::MAX;
     for (peer, shards) in nodes.into_values() {
-        let Reply::Applied(numbers) = peer.call(&Call::Applied(shards), None)? else { return Err(damaged("numbers")) };
+        let Reply::Applied(numbers) = peer.call(&Call::Applied { shards, from }, None)? else {
+            return Err(damaged("numbers"));
+        };
         least = numbers.into_iter().fold(least, u64::min);
     }
     Ok(least)

@@ -1,6 +1,7 @@
 //! A graph on many nodes, as one to write. The changes are in the memory of this process until the commit.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, ReadContext, Result};
@@ -24,10 +25,24 @@ pub type Change = ClusterChange<Recorder<Overlay<CutStore>>>;
 /// A transaction that has the turn to write. Dropping it undoes everything, and gives the turn back.
 pub struct ClusterTransaction {
     gateway: Arc<Gateway>,
-    writer: Arc<dyn Peer>,
+    turn: Turn,
     change: Change,
-    /// Whether the turn was given back.
+}
+
+/// The turn to write at a node. Dropping it gives it back.
+struct Turn {
+    writer: Arc<dyn Peer>,
+    number: u64,
+    /// Whether it was given back.
     is_over: bool,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.writer.tell(Call::Rollback { turn: self.number });
+        }
+    }
 }
 
 /// How long to wait for the turn.
@@ -43,16 +58,17 @@ impl ClusterTransaction {
     /// # Errors
     /// [`GraphError::Busy`] if it does not come in time, [`GraphError::Unavailable`] if no node can write.
     pub fn begin(gateway: &Arc<Gateway>, patience: &TurnPatience<'_>, limits: &Option<ReadContext>) -> Result<Self> {
-        let writer = turn(gateway, patience)?;
-        let outcome = Self::with_turn(gateway, &writer, limits);
-        let change = outcome.inspect_err(|_| writer.tell(Call::Rollback))?;
-        Ok(Self { gateway: gateway.clone(), writer, change, is_over: false })
+        let turn = turn(gateway, patience)?;
+        let change = Self::with_turn(gateway, &turn, limits)?;
+        Ok(Self { gateway: gateway.clone(), turn, change })
     }
 
-    fn with_turn(gateway: &Gateway, writer: &Arc<dyn Peer>, limits: &Option<ReadContext>) -> Result<Change> {
-        let mut cut = gateway.cut()?;
+    fn with_turn(gateway: &Gateway, turn: &Turn, limits: &Option<ReadContext>) -> Result<Change> {
+        // What was committed after it is told by the writer.
+        let mut cut = gateway.any_cut()?;
         loop {
-            let Reply::Since(since) = writer.call(&Call::Since { number: cut.number() }, None)? else {
+            let since = Call::Since { turn: turn.number, number: cut.number() };
+            let Reply::Since(since) = turn.writer.call(&since, None)? else {
                 return Err(damaged("what was committed"));
             };
             if let Some(sections) = since {
@@ -83,8 +99,9 @@ impl ClusterTransaction {
             return Ok(None);
         }
         let request = RequestId(uuid::Uuid::new_v4().as_u128());
-        self.is_over = true;
-        let number = match self.writer.call(&Call::Commit { request, sections }, None) {
+        self.turn.is_over = true;
+        let commit = Call::Commit { turn: self.turn.number, request, sections };
+        let number = match self.turn.writer.call(&commit, None) {
             Ok(Reply::Committed(number)) => number,
             Ok(Reply::Elsewhere { .. }) => return Err(taken_over()),
             Ok(_) => return Err(damaged("a commit")),
@@ -113,27 +130,24 @@ impl ClusterTransaction {
     }
 }
 
-impl Drop for ClusterTransaction {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.writer.tell(Call::Rollback);
-        }
-    }
-}
-
 /// Waits for the turn at the node that writes.
-fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Arc<dyn Peer>> {
-    let started = Instant::now();
-    let mut known = None;
+fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Turn> {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let (started, number) = (Instant::now(), LAST.fetch_add(1, Ordering::Relaxed));
+    let (mut known, mut asked): (_, Option<Turn>) = (None, None);
     loop {
-        let asked = gateway.peers().writer(known).and_then(|writer| {
-            let reply = writer.call(&Call::Begin { patience: WAIT }, None)?;
-            Ok((writer, reply))
+        let reply = gateway.peers().writer(known).and_then(|writer| {
+            // A place in the queue of another node is given back.
+            let turn = match asked.take().filter(|turn| Arc::ptr_eq(&turn.writer, &writer)) {
+                Some(same) => asked.insert(same),
+                None => asked.insert(Turn { writer, number, is_over: false }),
+            };
+            turn.writer.call(&Call::Begin { turn: number, patience: WAIT }, None)
         });
-        let (holder, held) = match asked {
-            Ok((writer, Reply::Turn)) => return Ok(writer),
-            Ok((_, Reply::Busy { holder, held })) => (holder, held),
-            Ok((_, Reply::Elsewhere { writer })) => {
+        let (holder, held) = match reply {
+            Ok(Reply::Turn) => return asked.ok_or_else(|| damaged("a turn")),
+            Ok(Reply::Busy { holder, held }) => (holder, held),
+            Ok(Reply::Elsewhere { writer }) => {
                 known = writer;
                 std::thread::sleep(PAUSE / 10);
                 ("another node".into(), Duration::ZERO)

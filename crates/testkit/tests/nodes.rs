@@ -26,6 +26,11 @@ fn nodes_pass_the_suite() {
 }
 
 #[test]
+fn nodes_pass_the_suite_over_connections() {
+    suite(|id_space| Box::new(Nodes::served(2, 3, id_space)));
+}
+
+#[test]
 fn random_work_gives_what_one_store_gives() {
     let config = Config {
         cases: support::number_from_env("MANGROVE_CASES").unwrap_or(6) as u32,
@@ -98,7 +103,15 @@ fn numbers(gateway: &Gateway) -> Result<BTreeSet<i64>> {
 /// after all nodes have started again.
 #[test]
 fn clients_write_and_read_side_by_side() {
-    let mut nodes = Nodes::new(2, 4, IdSpace::Graph);
+    side_by_side(Nodes::new(2, 4, IdSpace::Graph));
+}
+
+#[test]
+fn clients_write_and_read_side_by_side_over_connections() {
+    side_by_side(Nodes::served(2, 4, IdSpace::Graph));
+}
+
+fn side_by_side(mut nodes: Nodes) {
     add_one(&nodes.gateway, -1).expect("the first");
     let stopped = AtomicBool::new(false);
     let written = std::thread::scope(|scope| {

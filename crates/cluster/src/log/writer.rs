@@ -137,6 +137,12 @@ impl WriterCore {
         matches!(self.role, Role::Writing { .. })
     }
 
+    /// Whether the writer of the log is taken for dead, or there is none.
+    pub fn is_silent(&self) -> bool {
+        let since = self.now.saturating_sub(self.heard);
+        self.ended && (self.standing.term == 0 || since >= self.pace.silence)
+    }
+
     /// Takes an event, and appends what is to be done.
     pub fn take(&mut self, event: Event, out: &mut Vec<Output>) {
         match event {
@@ -223,10 +229,9 @@ impl WriterCore {
 
     /// Sends what is due.
     fn act(&mut self, out: &mut Vec<Output>) {
-        let (now, pace, id) = (self.now, self.pace, self.id);
+        let (now, pace, id, is_silent) = (self.now, self.pace, self.id, self.is_silent());
         match &mut self.role {
             Role::Idle => {
-                let is_silent = self.ended && (self.standing.term == 0 || now.saturating_sub(self.heard) >= pace.silence);
                 if (self.is_wanted || !self.waiting.is_empty()) && is_silent {
                     let term = self.standing.term + 1;
                     self.role = Role::Opening { term, sent: now };

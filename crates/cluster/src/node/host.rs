@@ -186,9 +186,17 @@ impl Host {
         if let Found::At(pool) = cuts.at(cuts.applied()) { Some(pool.clone()) } else { None }
     }
 
-    /// The number of the newest cut.
-    pub fn applied(&self) -> u64 {
-        self.cuts().applied()
+    /// The number of the newest cut. Waits a little for one at a number or after it.
+    pub fn applied_from(&self, number: u64) -> u64 {
+        let until = Instant::now() + PATIENCE;
+        let mut cuts = self.cuts();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if cuts.applied() >= number || left.is_zero() {
+                return cuts.applied();
+            }
+            cuts = self.grown.wait_timeout(cuts, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// The shard at a number. Waits a little if it has not come so far.

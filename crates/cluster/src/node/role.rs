@@ -45,8 +45,8 @@ struct Known {
     /// What was said not to be made, and so must not be.
     barred: HashSet<RequestId>,
     is_writer: bool,
-    /// How often the end of the log was reached.
-    ends: u64,
+    /// Whether the writer of the log is taken for dead.
+    is_silent: bool,
 }
 
 impl Known {
@@ -136,11 +136,12 @@ impl Role {
             for input in first.into_iter().chain(inbox.0.try_iter()) {
                 self.take(input, now(), &mut core, &mut waiting, &mut out);
             }
-            let is_writer = core.is_writer();
+            let (is_writer, is_silent) = (core.is_writer(), core.is_silent());
             for output in out.drain(..) {
                 self.give(output, log, &mut waiting);
             }
             let mut known = self.known();
+            known.is_silent = is_silent;
             if known.is_writer != is_writer {
                 known.is_writer = is_writer;
                 tracing::info!(is_writer, term = known.standing.term, "the writer's role");
@@ -164,7 +165,6 @@ impl Role {
                 core.take(Event::Read(Record::clone(&record)), out);
             }
             Input::Ended => {
-                self.known().ends += 1;
                 core.take(Event::Ended(now), out);
             }
             Input::Submit(transaction, reply) => {
@@ -199,14 +199,13 @@ impl Role {
     pub fn become_writer(&self, patience: Duration) -> Result<(), Option<u64>> {
         let until = Instant::now() + patience;
         let mut known = self.known();
-        let ends = known.ends;
         loop {
             if known.is_writer {
                 return Ok(());
             }
             let _ = self.inbox.send(Input::Want);
             // If that process is gone, whoever asks comes back, and the role is taken once it was silent for long.
-            if known.ends > ends && known.standing.term > 0 && known.standing.writer != self.process {
+            if known.standing.term > 0 && known.standing.writer != self.process && !known.is_silent {
                 return Err(Some(known.standing.writer));
             }
             if Instant::now() >= until {

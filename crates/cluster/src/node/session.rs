@@ -9,7 +9,7 @@ use mangrove_graph::{CancelToken, GraphError, ReadContext, Result};
 use super::Node;
 use super::turns::Ticket;
 use crate::log::{RequestId, Section, Transaction};
-use crate::wire::{Ask, Call, Reply, answer};
+use crate::wire::{Ask, Call, NextLocals, Reply, answer};
 
 /// How long a node tries to become the writer before it says who is.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -20,20 +20,20 @@ pub struct Session {
     /// Who is at the other end, for those who wait for it.
     who: String,
     held: Mutex<HashMap<(u16, u64), u32>>,
-    turn: Mutex<Option<Ticket>>,
+    turns: Mutex<HashMap<u64, Arc<Ticket>>>,
 }
 
 impl Session {
     pub fn new(node: Arc<Node>, who: String) -> Self {
-        Self { node, who, held: Mutex::default(), turn: Mutex::default() }
+        Self { node, who, held: Mutex::default(), turns: Mutex::default() }
     }
 
     pub fn node(&self) -> &Arc<Node> {
         &self.node
     }
 
-    fn turn(&self) -> MutexGuard<'_, Option<Ticket>> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn turns(&self) -> MutexGuard<'_, HashMap<u64, Arc<Ticket>>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<(u16, u64), u32>> {
@@ -47,8 +47,8 @@ impl Session {
                 let (graph, members, writer) = self.node.role.graph(Duration::ZERO)?;
                 Ok(Reply::Hello { graph, members, writer })
             }
-            Call::Applied(shards) => {
-                let applied = shards.into_iter().map(|shard| Ok(self.node.host(shard)?.applied()));
+            Call::Applied { shards, from } => {
+                let applied = shards.into_iter().map(|shard| Ok(self.node.host(shard)?.applied_from(from)));
                 applied.collect::<Result<_>>().map(Reply::Applied)
             }
             Call::Hold { shard, number, version } => self.hold(shard, number, version),
@@ -57,14 +57,14 @@ impl Session {
                 Ok(Reply::Released)
             }
             Call::Ask { shard, number, left, ask } => self.ask(shard, number, left, ask, cancel),
-            Call::Begin { patience } => Ok(self.begin(patience)),
-            Call::Since { number } => {
-                self.must_have_the_turn()?;
+            Call::Begin { turn, patience } => Ok(self.begin(turn, patience)),
+            Call::Since { turn, number } => {
+                self.must_have(turn)?;
                 Ok(Reply::Since(self.node.role.since(number)))
             }
-            Call::Commit { request, sections } => self.commit(request, sections),
-            Call::Rollback => {
-                *self.turn() = None;
+            Call::Commit { turn, request, sections } => self.commit(turn, request, sections),
+            Call::Rollback { turn } => {
+                self.turns().remove(&turn);
                 Ok(Reply::RolledBack)
             }
             Call::WasMade(request) => match self.node.role.become_writer(PATIENCE) {
@@ -77,9 +77,10 @@ impl Session {
     fn hold(&self, shard: u16, number: u64, version: Option<u64>) -> Result<Reply> {
         let pool = self.node.host(shard)?.hold(number)?;
         *self.held().entry((shard, number)).or_default() += 1;
-        let statistics = pool.with(None, |store| store.statistics())?;
+        let (statistics, next) = pool.with(None, |store| (store.statistics(), NextLocals::of_store(store)));
+        let (statistics, next) = (statistics?, next?);
         let schema = (version != Some(pool.version())).then(|| pool.schema().clone());
-        Ok(Reply::Held { version: pool.version(), schema, statistics })
+        Ok(Reply::Held { version: pool.version(), schema, statistics, next })
     }
 
     fn release(&self, shard: u16, number: u64) {
@@ -102,30 +103,31 @@ impl Session {
         pool.with(Some(limits), |store| answer(store, ask)).map(Reply::Answer)
     }
 
-    fn begin(&self, patience: Duration) -> Reply {
+    fn begin(&self, turn: u64, patience: Duration) -> Reply {
         let until = Instant::now() + patience;
         if let Err(writer) = self.node.role.become_writer(patience.max(PATIENCE)) {
-            *self.turn() = None;
+            self.turns().remove(&turn);
             return Reply::Elsewhere { writer };
         }
-        let mut turn = self.turn();
-        let ticket = turn.get_or_insert_with(|| self.node.turns.queue());
+        let ticket = self.turns().entry(turn).or_insert_with(|| Arc::new(self.node.turns.queue())).clone();
         match ticket.wait(until.saturating_duration_since(Instant::now()), &self.who) {
             Ok(()) => Reply::Turn,
             Err(holder) => Reply::Busy { holder: holder.who, held: holder.held },
         }
     }
 
-    fn must_have_the_turn(&self) -> Result<()> {
-        let turn = self.turn();
-        let has_it = turn.as_ref().is_some_and(|ticket| ticket.wait(Duration::ZERO, &self.who).is_ok());
-        if has_it { Ok(()) } else { Err(GraphError::Unavailable("the turn to write has ended".into())) }
+    fn must_have(&self, turn: u64) -> Result<()> {
+        let ticket = self.turns().get(&turn).cloned();
+        match ticket.is_some_and(|ticket| ticket.wait(Duration::ZERO, &self.who).is_ok()) {
+            true => Ok(()),
+            false => Err(GraphError::Unavailable("the turn to write has ended".into())),
+        }
     }
 
-    fn commit(&self, request: RequestId, sections: Vec<Section>) -> Result<Reply> {
-        self.must_have_the_turn()?;
+    fn commit(&self, turn: u64, request: RequestId, sections: Vec<Section>) -> Result<Reply> {
+        self.must_have(turn)?;
         let outcome = self.node.role.submit(Transaction { request, sections });
-        *self.turn() = None; // what comes next sees this one before it is in the log
+        self.turns().remove(&turn); // what comes next sees this one before it is in the log
         match outcome.recv() {
             Ok(Ok(number)) => Ok(Reply::Committed(number)),
             Ok(Err(writer)) => Ok(Reply::Elsewhere { writer }),

@@ -31,12 +31,12 @@ impl<V: Deref<Target: ShardRead>> Overlay<V> {
     }
 
     fn added_vertices(&mut self, label: LabelId) -> Result<&mut Added<ExternalId>> {
-        let first = self.next_below(ElementKind::Vertex, label)?;
+        let first = self.next_local(ElementKind::Vertex, label)?;
         Ok(self.delta.vertices.entry(label).or_insert(Added { first, rows: Vec::new() }))
     }
 
     fn added_edges(&mut self, label: LabelId) -> Result<&mut Added<AddedEdge>> {
-        let first = self.next_below(ElementKind::Edge, label)?;
+        let first = self.next_local(ElementKind::Edge, label)?;
         Ok(self.delta.edges.entry(label).or_insert(Added { first, rows: Vec::new() }))
     }
 

@@ -12,7 +12,6 @@ use super::values::{SentColumn, SentEdges, SentElements, SentHops, SentIds, vert
 /// One call of a view.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Ask {
-    NextLocal(ElementKind, LabelId),
     IsSearchable(PropertyId, Predicate),
     Candidates(PropertyId, Predicate),
     ScanIds(ElementKind, Scan, ScanCursor, u64),
@@ -52,10 +51,33 @@ pub enum Answer {
     Found(Option<SentIds>, SearchCursor),
 }
 
+/// The local ids that the next elements of each label get.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct NextLocals {
+    vertices: Vec<u64>,
+    edges: Vec<u64>,
+}
+
+impl NextLocals {
+    /// Those of a store.
+    pub fn of_store(store: &dyn ShardRead) -> Result<Self> {
+        let all = |kind| {
+            let labels = 0..store.schema().labels(kind).len();
+            labels.map(|label| store.next_local(kind, LabelId(label as u16))).collect::<Result<_>>()
+        };
+        Ok(Self { vertices: all(ElementKind::Vertex)?, edges: all(ElementKind::Edge)? })
+    }
+
+    /// 0 for a label that is not there.
+    pub fn of(&self, kind: ElementKind, label: LabelId) -> u64 {
+        let all = if kind == ElementKind::Vertex { &self.vertices } else { &self.edges };
+        all.get(usize::from(label.0)).copied().unwrap_or(0)
+    }
+}
+
 /// Answers a call.
 pub fn answer(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
     Ok(match ask {
-        Ask::NextLocal(kind, label) => Answer::Number(store.next_local(kind, label)?),
         Ask::IsSearchable(of, predicate) => Answer::Flags(vec![store.is_searchable(of, &predicate)]),
         Ask::Candidates(of, predicate) => Answer::Number(store.candidates(of, &predicate)?),
         Ask::ScanIds(kind, scan, mut cursor, limit) => {

@@ -6,15 +6,18 @@ use std::time::Duration;
 use mangrove_graph::{Schema, Statistics};
 use serde::{Deserialize, Serialize};
 
-use super::ask::{Answer, Ask};
+use super::ask::{Answer, Ask, NextLocals};
 use crate::log::{GraphRecord, Member, RequestId, Section};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Call {
     /// What graph is this, and who has its shards?
     Hello,
-    /// The newest cuts of shards.
-    Applied(Vec<u16>),
+    /// The newest cuts of shards. Waits a little for one at a number or after it.
+    Applied {
+        shards: Vec<u16>,
+        from: u64,
+    },
     /// Keeps the cut of a number. The schema is sent if it is not this one.
     Hold {
         shard: u16,
@@ -32,23 +35,35 @@ pub enum Call {
         left: Option<Duration>,
         ask: Ask,
     },
-    /// Waits for the turn to write, at most so long. It may be asked again.
+    /// Waits for a turn to write, at most so long. It may be asked again. Who asks gives it a number.
     Begin {
+        turn: u64,
         patience: Duration,
     },
     /// What was committed after a number, and what is to be. Only for who has the turn.
     Since {
+        turn: u64,
         number: u64,
     },
     /// Gives the turn back, and commits.
     Commit {
+        turn: u64,
         request: RequestId,
         sections: Vec<Section>,
     },
     /// Gives the turn back.
-    Rollback,
+    Rollback {
+        turn: u64,
+    },
     /// By which commit was a transaction made?
     WasMade(RequestId),
+}
+
+impl Call {
+    /// Whether it is done at once, before what comes after it.
+    pub fn is_brief(&self) -> bool {
+        matches!(self, Call::Release { .. } | Call::Rollback { .. })
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,6 +78,7 @@ pub enum Reply {
         version: u64,
         schema: Option<Arc<Schema>>,
         statistics: Arc<Statistics>,
+        next: NextLocals,
     },
     Released,
     Answer(Answer),

@@ -15,7 +15,7 @@ mod error;
 mod ids;
 mod values;
 
-pub use ask::{Answer, Ask, answer};
+pub use ask::{Answer, Ask, NextLocals, answer};
 pub use call::{Call, Reply};
 pub use error::SentError;
 pub use values::{SentElements, damaged, ids};

@@ -1,5 +1,7 @@
-//! A graph on several nodes in this process, which follow a log in memory. All that they say to each other goes through bytes.
+//! A graph on several nodes in this process, which follow a log in memory. All that they say to each other goes through bytes, or through
+//! connections.
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +14,7 @@ use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
 use mangrove_cluster::wire::{Call, Reply, SentError, from_bytes, to_bytes};
 use mangrove_directory::{Durability, OpenOptions, Patience, ShardOf, Store, Writer};
 use mangrove_graph::{GraphError, GraphView, GraphWrite, IdSpace, ReadContext, Result};
+use mangrove_link::{GraphAddress, Serving, Ways, serve};
 use mangrove_testkit::oracle::Oracle;
 use mangrove_testkit::suite::{Condensing, StoreUnderTest, Transaction};
 use tempfile::TempDir;
@@ -26,6 +29,8 @@ pub struct Nodes {
     log: MemoryLog,
     placement: Placement,
     home: TempDir,
+    /// Where each node is served, if they are.
+    served: Option<Vec<Serving>>,
 }
 
 fn open(home: &Path, graph: &GraphRecord, number: u16) -> Store {
@@ -51,27 +56,61 @@ impl Nodes {
     /// # Panics
     /// If they do not start.
     pub fn new(nodes: usize, shards: u16, id_space: IdSpace) -> Self {
+        Self::made(nodes, shards, id_space, None)
+    }
+
+    /// The same, with clients that connect to them.
+    pub fn served(nodes: usize, shards: u16, id_space: IdSpace) -> Self {
+        Self::made(nodes, shards, id_space, Some(Vec::new()))
+    }
+
+    fn made(count: usize, shards: u16, id_space: IdSpace, served: Option<Vec<Serving>>) -> Self {
         let (home, log) = (tempfile::tempdir().expect("a temporary directory"), MemoryLog::default());
         let placement = Placement { shards, seed: 7, id_space };
         let graph = GraphRecord { id: 99, placement };
         log.append(Record::Graph(graph.clone()).to_bytes().expect("bytes")).expect("a log");
         let stores: Vec<Store> = (0..shards).map(|number| open(home.path(), &graph, number)).collect();
-        let nodes: Vec<Arc<Node>> = (0..nodes).map(|at| start(at, nodes, &stores, &log)).collect();
-        let gateway = gateway(&nodes, placement);
-        Self { nodes, stores, gateway, log, placement, home }
+        let gateway = gateway(&[], placement);
+        let mut new = Self { nodes: Vec::new(), stores, gateway, log, placement, home, served };
+        (0..count).for_each(|at| new.start(at, count));
+        new.gateway = new.client();
+        new
+    }
+
+    /// Starts one of so many nodes.
+    pub fn start(&mut self, at: usize, count: usize) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let node = start(at, count, &self.stores, &self.log, address);
+        if let Some(served) = &mut self.served {
+            served.insert(at, serve(&node, listener).expect("a server"));
+        }
+        self.nodes.insert(at, node);
+    }
+
+    /// Ends a node, and starts it again.
+    pub fn restart(&mut self, at: usize) {
+        let count = self.nodes.len();
+        if let Some(served) = &mut self.served {
+            drop(served.remove(at));
+        }
+        self.nodes.remove(at).stop();
+        self.start(at, count);
     }
 
     /// Another client.
     pub fn client(&self) -> Arc<Gateway> {
-        gateway(&self.nodes, self.placement)
+        let Some(served) = &self.served else { return gateway(&self.nodes, self.placement) };
+        let nodes = served.iter().map(|serving| serving.address.to_string()).collect();
+        Ways::find(&GraphAddress { nodes, graph: "test".into() }, "a client").expect("a node").gateway()
     }
 }
 
-fn start(at: usize, nodes: usize, stores: &[Store], log: &MemoryLog) -> Arc<Node> {
+fn start(at: usize, nodes: usize, stores: &[Store], log: &MemoryLog, address: String) -> Arc<Node> {
     let own = (0..).zip(stores).filter(|(number, _)| usize::from(*number) % nodes == at);
     let options = NodeOptions {
         name: format!("node-{at}"),
-        address: String::new(),
+        address,
         process: process(),
         log: Arc::new(log.clone()),
         stores: own.map(|(number, store)| (number, Box::new(store.clone()) as _)).collect(),
@@ -85,7 +124,7 @@ fn gateway(nodes: &[Arc<Node>], placement: Placement) -> Arc<Gateway> {
         let session = Session::new(node.clone(), "a client".into());
         (node.process(), Arc::new(BytePeer(LocalPeer(session))) as Arc<dyn Peer>)
     };
-    Arc::new(Gateway::new(Arc::new(Ways { peers: nodes.iter().map(peer).collect(), placement })))
+    Arc::new(Gateway::new(Arc::new(BytePeers { peers: nodes.iter().map(peer).collect(), placement })))
 }
 
 /// A way to a node, through bytes.
@@ -103,12 +142,12 @@ impl Peer for BytePeer {
     }
 }
 
-struct Ways {
+struct BytePeers {
     peers: Vec<(u64, Arc<dyn Peer>)>,
     placement: Placement,
 }
 
-impl Peers for Ways {
+impl Peers for BytePeers {
     fn placement(&self) -> Placement {
         self.placement
     }
@@ -136,12 +175,13 @@ impl StoreUnderTest for Nodes {
     fn reopen(&mut self) -> Result<()> {
         let count = self.nodes.len();
         self.gateway = gateway(&[], self.placement);
+        self.served.iter_mut().for_each(Vec::clear);
         self.nodes.drain(..).for_each(|node| node.stop());
         self.stores.clear();
         let graph = GraphRecord { id: 99, placement: self.placement };
         self.stores = (0..self.placement.shards).map(|number| open(self.home.path(), &graph, number)).collect();
-        self.nodes = (0..count).map(|at| start(at, count, &self.stores, &self.log)).collect();
-        self.gateway = gateway(&self.nodes, self.placement);
+        (0..count).for_each(|at| self.start(at, count));
+        self.gateway = self.client();
         Ok(())
     }
 

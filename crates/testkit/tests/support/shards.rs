@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use mangrove_cluster::log::{Commit, Follower, Position, Record, Section};
 use mangrove_cluster::remote::{Known, Line, Remote};
 use mangrove_cluster::section::{Recorder, apply};
-use mangrove_cluster::wire::{Answer, Ask, SentError, answer, from_bytes, to_bytes};
+use mangrove_cluster::wire::{Answer, Ask, NextLocals, SentError, answer, from_bytes, to_bytes};
 use mangrove_cluster::{ClusterChange, ClusterView, Overlay, Placement};
 use mangrove_graph::{
     Catalog, ExternalId, FollowerWrite, GraphError, GraphView, GraphWrite, IdSpace, LabelId, Result, Schema, ShardWrite,
@@ -197,7 +197,8 @@ fn far(store: &Hot) -> Result<Box<Remote<Bytes>>> {
     let store = store.snapshot()?;
     let schema: Schema = from_bytes(&to_bytes(&**store.schema())?)?;
     assert_eq!(schema, **store.schema());
-    let known = Known { schema: Arc::new(schema), statistics: store.statistics()? };
+    let next = NextLocals::of_store(&store)?;
+    let known = Known { schema: Arc::new(schema), statistics: store.statistics()?, next };
     Ok(Box::new(Remote::new(Bytes(Arc::new(Mutex::new(store))), Arc::new(known))))
 }
 

@@ -1,0 +1,191 @@
+//! A way to a node: one stream, on which the calls of all threads go side by side.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
+use hyper::body::Incoming;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use mangrove_cluster::gateway::Peer;
+use mangrove_cluster::wire::{Call, Reply, SentError};
+use mangrove_graph::{GraphError, ReadContext, Result};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tonic::body::Body;
+use tonic::codegen::Service;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::codegen::http::{Request as HttpRequest, Response as HttpResponse};
+use tonic::{Request, Streaming};
+
+use crate::frames::{self, Frame, Raw, Response, frame, read};
+use crate::{MESSAGE_BYTES_MAX, PATH, runtime};
+
+/// Calls that wait to be sent. Who makes more waits.
+const CALLS_MAX: usize = 256;
+const WINDOW_BYTES: u32 = 2 << 20;
+/// How long a node may take to let a client in.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// How often a thread that waits for a reply looks whether it should stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often a node is asked whether it is there, and how long it may take to say so.
+const ASKING: Duration = Duration::from_secs(2);
+const ANSWERING: Duration = Duration::from_secs(8);
+
+type Outcome = Result<Reply, SentError>;
+
+/// A connection to a node.
+pub struct Link {
+    address: String,
+    calls: mpsc::Sender<Frame>,
+    waiting: Arc<Waiting>,
+    last: AtomicU64,
+}
+
+#[derive(Default)]
+struct Waiting {
+    replies: Mutex<HashMap<u64, SyncSender<Outcome>>>,
+    is_gone: AtomicBool,
+}
+
+impl Waiting {
+    fn replies(&self) -> MutexGuard<'_, HashMap<u64, SyncSender<Outcome>>> {
+        self.replies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Link {
+    /// Connects to a node, as somebody with a name for those who wait for it.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if no node answers there.
+    pub fn connect(address: &str, name: &str) -> Result<Self> {
+        runtime().block_on(async {
+            let connecting = tokio::time::timeout(CONNECTING, open(address, name));
+            connecting.await.unwrap_or_else(|_| Err(cannot(address, "it does not answer")))
+        })
+    }
+
+    /// Whether the connection has ended.
+    pub fn is_gone(&self) -> bool {
+        self.waiting.is_gone.load(Ordering::Acquire) || self.calls.is_closed()
+    }
+
+    fn gone(&self) -> GraphError {
+        GraphError::Unavailable(format!("the connection to the node at {} has ended", self.address))
+    }
+
+    fn send(&self, request: &frames::Request) -> Result<()> {
+        let frame = frame(request)?;
+        self.calls.blocking_send(frame).map_err(|_| self.gone())
+    }
+}
+
+impl Peer for Link {
+    fn call(&self, call: &Call, limits: Option<&ReadContext>) -> Result<Reply> {
+        let number = self.last.fetch_add(1, Ordering::Relaxed);
+        let (reply, received) = sync_channel(1);
+        self.waiting.replies().insert(number, reply);
+        let sent = self.send(&frames::Request::Call(number, call.clone()));
+        let outcome = sent.and_then(|()| {
+            loop {
+                match received.recv_timeout(LOOK) {
+                    Ok(outcome) => return outcome.map_err(GraphError::from),
+                    Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
+                    Err(RecvTimeoutError::Timeout) if self.is_gone() => return Err(self.gone()),
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+                if let Err(error) = limits.map_or(Ok(()), ReadContext::check) {
+                    let _ = self.send(&frames::Request::Cancel(number)); // who stops waits for nothing
+                    return Err(error);
+                }
+            }
+        });
+        self.waiting.replies().remove(&number);
+        outcome
+    }
+
+    fn tell(&self, call: Call) {
+        // Without a connection, the node has ended the session, and with it what this call would end.
+        let Ok(frame) = frame(&frames::Request::Tell(call)) else { return };
+        match tokio::runtime::Handle::try_current() {
+            // A thread that carries messages must not wait for them.
+            Ok(_) => {
+                let calls = self.calls.clone();
+                runtime().spawn(async move { calls.send(frame).await });
+            }
+            Err(_) => drop(self.calls.blocking_send(frame)),
+        }
+    }
+}
+
+fn cannot(address: &str, why: impl std::fmt::Display) -> GraphError {
+    GraphError::Unavailable(format!("cannot reach the node at {address}: {why}"))
+}
+
+async fn open(address: &str, name: &str) -> Result<Link> {
+    let stream = TcpStream::connect(address).await.map_err(|error| cannot(address, error))?;
+    let _ = stream.set_nodelay(true); // it only makes it slower
+    let mut http = http2::Builder::new(TokioExecutor::new());
+    http.timer(TokioTimer::new())
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(2 * WINDOW_BYTES)
+        .keep_alive_interval(ASKING)
+        .keep_alive_timeout(ANSWERING);
+    let (sender, connection) =
+        http.handshake::<_, Body>(TokioIo::new(stream)).await.map_err(|error| cannot(address, error))?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to a node ended");
+        }
+    });
+    let (calls, to_send) = mpsc::channel(CALLS_MAX);
+    let hello = frame(&frames::Request::Name(name.to_owned()))?;
+    calls.send(hello).await.map_err(|error| cannot(address, error))?;
+    let stream = futures_util::stream::unfold(to_send, |mut to_send| async move {
+        let frame: Frame = to_send.recv().await?;
+        Some((frame, to_send))
+    });
+    let origin = format!("http://{address}").parse().map_err(|error| cannot(address, format!("{error}")))?;
+    let mut grpc = tonic::client::Grpc::with_origin(Sender(sender), origin).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    grpc.ready().await.map_err(|error| cannot(address, error))?;
+    let replies = grpc.streaming(Request::new(stream), PathAndQuery::from_static(PATH), Raw).await;
+    let replies = replies.map_err(|status| cannot(address, status.message()))?.into_inner();
+    let waiting: Arc<Waiting> = Arc::default();
+    tokio::spawn(listen(replies, waiting.clone()));
+    Ok(Link { address: address.to_owned(), calls, waiting, last: AtomicU64::new(0) })
+}
+
+/// Gives replies to those who wait for them, until the connection ends.
+async fn listen(mut replies: Streaming<Frame>, waiting: Arc<Waiting>) {
+    while let Some(Ok(message)) = replies.next().await {
+        let Ok(Response { number, reply }) = read(&message) else { break };
+        if let Some(wanted) = waiting.replies().remove(&number) {
+            let _ = wanted.send(reply); // whoever asked may have stopped
+        }
+    }
+    waiting.is_gone.store(true, Ordering::Release);
+    waiting.replies().clear();
+}
+
+/// A connection of HTTP/2, as gRPC wants it.
+struct Sender(http2::SendRequest<Body>);
+
+impl Service<HttpRequest<Body>> for Sender {
+    type Response = HttpResponse<Incoming>;
+    type Error = hyper::Error;
+    type Future = BoxFuture<'static, std::result::Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<std::result::Result<(), Self::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, request: HttpRequest<Body>) -> Self::Future {
+        self.0.send_request(request).boxed()
+    }
+}

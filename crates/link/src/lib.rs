@@ -1,0 +1,37 @@
+//! Connects the processes of a graph on many nodes: one stream of gRPC from each process to each node, on which calls of many threads go side
+//! by side.
+//!
+//! ```text
+//!   frames   calls and replies as messages of a stream
+//!   server   a node that answers
+//!   client   a way to a node
+//!   ways     the ways to all nodes of a graph, found by asking one of them
+//! ```
+//! The service is `mangrove.Node/Talk`. Each message is a [frame](frames::Frame): a number, and a call or a reply as postcard writes it.
+
+mod client;
+mod frames;
+mod server;
+mod ways;
+
+use std::sync::OnceLock;
+
+use tokio::runtime::{Builder, Runtime};
+
+pub use client::Link;
+pub use server::{Serving, serve};
+pub use ways::{GraphAddress, Ways};
+
+/// The path of the service.
+const PATH: &str = "/mangrove.Node/Talk";
+/// The most bytes of a message.
+const MESSAGE_BYTES_MAX: usize = 1 << 30;
+
+/// The threads that carry all messages of this process.
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        let made = Builder::new_multi_thread().worker_threads(2).thread_name("mangrove link").enable_all().build();
+        made.expect("the system has threads")
+    })
+}

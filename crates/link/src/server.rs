@@ -1,0 +1,174 @@
+//! A node that answers.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use mangrove_cluster::node::{Node, Session};
+use mangrove_cluster::wire::SentError;
+use mangrove_graph::{CancelToken, GraphError};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tonic::codegen::http::{Request as HttpRequest, Response as HttpResponse};
+use tonic::server::{Grpc, StreamingService};
+use tonic::{Request, Response as GrpcResponse, Status, Streaming};
+
+use crate::frames::{self, Frame, Raw, Response, frame, read};
+use crate::{MESSAGE_BYTES_MAX, PATH, runtime};
+
+/// Calls of one client that run at the same time. More wait.
+const CALLS_MAX: usize = 64;
+/// Replies that wait to be sent. Who makes more waits.
+const REPLIES_MAX: usize = 64;
+const WINDOW_BYTES: u32 = 2 << 20;
+const PAUSE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// A node that is being served. Dropping it ends that.
+pub struct Serving {
+    pub address: SocketAddr,
+    stopped: Option<oneshot::Sender<()>>,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stopped.take();
+    }
+}
+
+/// Answers those who connect.
+///
+/// # Errors
+/// If the address is not free.
+pub fn serve(node: &Arc<Node>, listener: TcpListener) -> io::Result<Serving> {
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let _inside = runtime().enter();
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let (stopped, mut stops) = oneshot::channel::<()>();
+    let node = node.clone();
+    runtime().spawn(async move {
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, from)) => {
+                        let _ = stream.set_nodelay(true); // it only makes it slower
+                        tokio::spawn(connection(node.clone(), stream, from));
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection was not accepted");
+                        tokio::time::sleep(PAUSE / 100).await;
+                    }
+                },
+                _ = &mut stops => return,
+            }
+        }
+    });
+    Ok(Serving { address, stopped: Some(stopped) })
+}
+
+async fn connection(node: Arc<Node>, stream: tokio::net::TcpStream, from: SocketAddr) {
+    let service = service_fn(move |request| answer(node.clone(), from, request));
+    let mut http = http2::Builder::new(TokioExecutor::new());
+    http.timer(TokioTimer::new())
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(2 * WINDOW_BYTES)
+        .keep_alive_interval(PAUSE)
+        .keep_alive_timeout(PAUSE);
+    if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, %from, "a connection ended");
+    }
+}
+
+async fn answer(
+    node: Arc<Node>,
+    from: SocketAddr,
+    request: HttpRequest<Incoming>,
+) -> Result<HttpResponse<tonic::body::Body>, Infallible> {
+    if request.uri().path() != PATH {
+        return Ok(Status::unimplemented("a node answers mangrove.Node/Talk").into_http());
+    }
+    let mut grpc = Grpc::new(Raw).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    Ok(grpc.streaming(Talk { node, from }, request).await)
+}
+
+/// A client that is connected.
+struct Talk {
+    node: Arc<Node>,
+    from: SocketAddr,
+}
+
+impl StreamingService<Frame> for Talk {
+    type Response = Frame;
+    type ResponseStream = BoxStream<'static, Result<Frame, Status>>;
+    type Future = BoxFuture<'static, Result<GrpcResponse<Self::ResponseStream>, Status>>;
+
+    fn call(&mut self, request: Request<Streaming<Frame>>) -> Self::Future {
+        let (node, from) = (self.node.clone(), self.from);
+        Box::pin(async move {
+            let (replies, received) = mpsc::channel(REPLIES_MAX);
+            tokio::spawn(listen(node, from, request.into_inner(), replies));
+            let stream = futures_util::stream::unfold(received, |mut received| async move {
+                let frame: Frame = received.recv().await?;
+                Some((Ok(frame), received))
+            });
+            Ok(GrpcResponse::new(stream.boxed()))
+        })
+    }
+}
+
+/// The calls of a client that are being answered.
+type Running = Arc<Mutex<HashMap<u64, CancelToken>>>;
+
+/// Answers a client until it goes. What it held is given back then.
+async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, replies: mpsc::Sender<Frame>) {
+    let (running, places): (Running, _) = (Arc::default(), Arc::new(Semaphore::new(CALLS_MAX)));
+    let mut session: Option<Arc<Session>> = None;
+    let told = |session: &Option<Arc<Session>>, call| {
+        if let Some(session) = session {
+            let _ = session.serve(call, CancelToken::default()); // nobody waits for it
+        }
+    };
+    while let Some(Ok(message)) = calls.next().await {
+        match (read(&message), &session) {
+            (Ok(frames::Request::Name(name)), _) => {
+                session = Some(Arc::new(Session::new(node.clone(), format!("{name} ({from})"))));
+            }
+            (Ok(frames::Request::Tell(call)), _) => told(&session, call),
+            (Ok(frames::Request::Cancel(number)), _) => {
+                if let Some(cancel) = running.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
+                    cancel.cancel();
+                }
+            }
+            (Ok(frames::Request::Call(number, call)), Some(session)) => {
+                let Ok(place) = places.clone().acquire_owned().await else { break };
+                let (session, running, replies) = (session.clone(), running.clone(), replies.clone());
+                let cancel = CancelToken::default();
+                running.lock().unwrap_or_else(PoisonError::into_inner).insert(number, cancel.clone());
+                tokio::task::spawn_blocking(move || {
+                    let reply = session.serve(call, cancel).map_err(SentError::from);
+                    running.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+                    drop(place);
+                    let sent = frame(&Response { number, reply });
+                    let sent = sent.or_else(|error| frame(&Response { number, reply: Err(error.into()) }));
+                    if let Ok(sent) = sent {
+                        let _ = replies.blocking_send(sent); // the client may be gone
+                    }
+                });
+            }
+            (Ok(frames::Request::Call(..)), None) | (Err(_), _) => {
+                let error = GraphError::Invalid("this is no client of this version".into());
+                tracing::warn!(%from, %error, "a client was sent away");
+                break;
+            }
+        }
+    }
+    running.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(CancelToken::cancel);
+}

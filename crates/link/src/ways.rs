@@ -1,0 +1,236 @@
+//! The ways to all nodes of a graph, found by asking one of them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mangrove_cluster::Placement;
+use mangrove_cluster::gateway::{Gateway, Peer, Peers};
+use mangrove_cluster::log::{GraphRecord, Member};
+use mangrove_cluster::wire::{Call, Reply};
+use mangrove_graph::{GraphError, Result};
+use thiserror::Error;
+
+use crate::client::Link;
+
+/// What the members of a graph say is believed for so long, if nothing is missing.
+const FRESH: Duration = Duration::from_secs(2);
+/// A node that did not answer is not asked again for so long.
+const REST: Duration = Duration::from_millis(200);
+
+/// `mangrove://host:port,host:port/NAME`: nodes of a graph, any of which tells of the others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GraphAddress {
+    pub nodes: Vec<String>,
+    pub graph: String,
+}
+
+/// Why an address cannot be read.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{0:?} is no address of a graph: write mangrove://host:port/NAME, with commas between several nodes")]
+pub struct AddressError(String);
+
+impl FromStr for GraphAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> std::result::Result<Self, AddressError> {
+        let wrong = || AddressError(text.to_owned());
+        let (nodes, graph) = text.strip_prefix("mangrove://").and_then(|rest| rest.split_once('/')).ok_or_else(wrong)?;
+        let has_port =
+            |node: &str| node.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+        let nodes: Vec<String> = nodes.split(',').map(str::to_owned).collect();
+        let is_name = !graph.is_empty() && graph.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        if !is_name || !nodes.iter().all(|node| has_port(node)) {
+            return Err(wrong());
+        }
+        Ok(Self { nodes, graph: graph.to_owned() })
+    }
+}
+
+impl fmt::Display for GraphAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mangrove://{}/{}", self.nodes.join(","), self.graph)
+    }
+}
+
+/// The nodes of a graph, and the connections to them.
+pub struct Ways {
+    /// Where to ask first.
+    seeds: Vec<String>,
+    name: String,
+    graph: GraphRecord,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    members: Vec<Member>,
+    writer: Option<u64>,
+    asked: Option<Instant>,
+    links: HashMap<String, Arc<Link>>,
+    failed: HashMap<String, Instant>,
+    /// Counts the times at which a node was chosen.
+    turn: usize,
+}
+
+impl Ways {
+    /// Asks the nodes of an address for the others. `name` is told to those who wait for this process.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if none of them answers.
+    pub fn find(address: &GraphAddress, name: &str) -> Result<Self> {
+        let mut why = None;
+        for node in &address.nodes {
+            let said = Link::connect(node, name).and_then(|link| Ok((link.call(&Call::Hello, None)?, link)));
+            match said {
+                Ok((Reply::Hello { graph, members, writer }, link)) => {
+                    let links = HashMap::from([(node.clone(), Arc::new(link))]);
+                    let state = State { members, writer, asked: Some(Instant::now()), links, ..State::default() };
+                    let (seeds, name) = (address.nodes.clone(), name.to_owned());
+                    return Ok(Self { seeds, name, graph, state: Mutex::new(state) });
+                }
+                Ok(_) => why = Some(GraphError::Unavailable(format!("the node at {node} said something else"))),
+                Err(error) => why = Some(error),
+            }
+        }
+        Err(why.unwrap_or_else(|| GraphError::Invalid("an address without nodes".into())))
+    }
+
+    /// A gateway to the graph.
+    pub fn gateway(self) -> Arc<Gateway> {
+        Arc::new(Gateway::new(Arc::new(self)))
+    }
+
+    pub fn graph(&self) -> &GraphRecord {
+        &self.graph
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection to an address, new or old.
+    fn link(&self, address: &str) -> Result<Arc<Link>> {
+        let mut state = self.state();
+        if let Some(link) = state.links.get(address).filter(|link| !link.is_gone()) {
+            return Ok(link.clone());
+        }
+        if state.failed.get(address).is_some_and(|failed| failed.elapsed() < REST) {
+            return Err(GraphError::Unavailable(format!("the node at {address} did not answer")));
+        }
+        drop(state);
+        let made = Link::connect(address, &self.name);
+        state = self.state();
+        match made {
+            Ok(link) => {
+                state.failed.remove(address);
+                // Another thread may have been faster. All use one connection.
+                let link = Arc::new(link);
+                let known = state.links.entry(address.to_owned()).or_insert_with(|| link.clone());
+                if known.is_gone() {
+                    *known = link;
+                }
+                Ok(known.clone())
+            }
+            Err(error) => {
+                state.failed.insert(address.to_owned(), Instant::now());
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks who is there, unless that was asked just now.
+    fn ask(&self, fresh: Duration) -> Result<()> {
+        let state = self.state();
+        if state.asked.is_some_and(|asked| asked.elapsed() < fresh) {
+            return Ok(());
+        }
+        let known = state.members.iter().map(|member| member.address.clone());
+        let addresses: Vec<String> = known.chain(self.seeds.iter().cloned()).filter(|address| !address.is_empty()).collect();
+        drop(state);
+        let mut why = GraphError::Unavailable("the graph has no nodes".into());
+        for address in addresses {
+            match self.link(&address).and_then(|link| link.call(&Call::Hello, None)) {
+                Ok(Reply::Hello { graph, members, writer }) if graph.id == self.graph.id => {
+                    let mut state = self.state();
+                    (state.members, state.writer, state.asked) = (members, writer, Some(Instant::now()));
+                    return Ok(());
+                }
+                Ok(_) => {}
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    /// Connections to the members for which `is_wanted` holds. The first that can be reached is given.
+    fn reach(&self, is_wanted: impl Fn(&Member) -> bool, missing: &str) -> Result<Arc<dyn Peer>> {
+        let mut why = GraphError::Unavailable(missing.to_owned());
+        for fresh in [FRESH, REST] {
+            if let Err(error) = self.ask(fresh) {
+                why = error;
+            }
+            let mut state = self.state();
+            state.turn += 1;
+            let turn = state.turn;
+            let mut wanted: Vec<String> =
+                state.members.iter().filter(|member| is_wanted(member)).map(|member| member.address.clone()).collect();
+            drop(state);
+            let count = wanted.len().max(1);
+            wanted.rotate_left(turn % count);
+            // One that is connected comes first: cuts are kept by those who gave them.
+            wanted.sort_by_key(|address| !self.state().links.get(address).is_some_and(|link| !link.is_gone()));
+            for address in wanted {
+                match self.link(&address) {
+                    Ok(link) => return Ok(link),
+                    Err(error) => why = error,
+                }
+            }
+        }
+        Err(why)
+    }
+}
+
+impl Peers for Ways {
+    fn placement(&self) -> Placement {
+        self.graph.placement
+    }
+
+    fn of_shard(&self, shard: u16) -> Result<Arc<dyn Peer>> {
+        self.reach(|member| member.shards.contains(&shard), &format!("no node has shard {shard}"))
+    }
+
+    fn writer(&self, known: Option<u64>) -> Result<Arc<dyn Peer>> {
+        let writer = {
+            let mut state = self.state();
+            state.writer = known.or(state.writer);
+            state.writer
+        };
+        let is_writer = |member: &Member| Some(member.process) == writer;
+        let is_known = self.state().members.iter().any(is_writer);
+        match self.reach(is_writer, "the writer is not there") {
+            Ok(peer) if is_known => Ok(peer),
+            // The writer is gone, or there is none yet. Any node may become it.
+            _ => self.reach(|_| true, "no node is there"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read() {
+        let address: GraphAddress = "mangrove://127.0.0.1:7701,node-2:7702/air-routes".parse().unwrap();
+        assert_eq!((address.nodes.len(), address.graph.as_str()), (2, "air-routes"));
+        assert_eq!(address.to_string(), "mangrove://127.0.0.1:7701,node-2:7702/air-routes");
+        for wrong in
+            ["", "mangrove://", "mangrove://a:1", "mangrove://a/b", "mangrove://a:1/", "http://a:1/b", "mangrove://a:1/../b"]
+        {
+            assert_eq!(wrong.parse::<GraphAddress>(), Err(AddressError(wrong.into())));
+        }
+    }
+}
