@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, ReadContext, Result, Schema};
@@ -62,23 +62,45 @@ impl Drop for HeldCut {
     }
 }
 
+/// The limits of who reads a cut, which may change. Clones share them.
+#[derive(Clone, Default)]
+pub struct Limits(Arc<RwLock<Option<ReadContext>>>);
+
+impl Limits {
+    pub fn set(&self, limits: Option<ReadContext>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+
+    fn get(&self) -> Option<ReadContext> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// What leads to a shard at the number of a cut.
 #[derive(Clone)]
 pub struct CutLine {
     cut: Arc<HeldCut>,
     shard: u16,
-    limits: Option<ReadContext>,
+    limits: Limits,
 }
 
 impl Line for CutLine {
     fn ask(&self, ask: &Ask) -> Result<Answer> {
-        let left = self.limits.as_ref().and_then(|limits| limits.deadline);
+        let limits = self.limits.get();
+        limits.as_ref().map_or(Ok(()), ReadContext::begin)?;
+        let left = limits.as_ref().and_then(|limits| limits.deadline);
         let left = left.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let call = Call::Ask { shard: self.shard, number: self.cut.number, left, ask: ask.clone() };
-        match self.cut.shards[usize::from(self.shard)].peer.call(&call, self.limits.as_ref())? {
+        match self.cut.shards[usize::from(self.shard)].peer.call(&call, limits.as_ref())? {
             Reply::Answer(answer) => Ok(answer),
             _ => Err(damaged("an answer")),
         }
+    }
+
+    fn for_another_thread(&self) -> Self {
+        let limits = Limits::default();
+        limits.set(self.limits.get().as_ref().map(ReadContext::for_another_thread));
+        Self { cut: self.cut.clone(), shard: self.shard, limits }
     }
 }
 
@@ -94,7 +116,7 @@ impl HeldCut {
     }
 
     /// The stores of all shards, for a reader with these limits.
-    pub fn stores(self: &Arc<Self>, limits: &Option<ReadContext>) -> Vec<CutStore> {
+    pub fn stores(self: &Arc<Self>, limits: &Limits) -> Vec<CutStore> {
         let store = |(shard, held): (u16, &HeldShard)| {
             let line = CutLine { cut: self.clone(), shard, limits: limits.clone() };
             Box::new(Remote::new(line, held.known.clone()))
@@ -103,7 +125,7 @@ impl HeldCut {
     }
 
     /// The graph, for a reader with these limits.
-    pub fn graph(self: &Arc<Self>, placement: Placement, limits: &Option<ReadContext>) -> CutGraph {
+    pub fn graph(self: &Arc<Self>, placement: Placement, limits: &Limits) -> CutGraph {
         ClusterView::with_schema(self.stores(limits), placement, self.schema.clone())
     }
 }

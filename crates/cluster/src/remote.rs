@@ -17,8 +17,13 @@ const ROWS_MIN: usize = 1024;
 const ROUND_TRIP: Duration = Duration::from_micros(200);
 
 /// What leads to the store of one shard, as it was at one number of the log.
-pub trait Line: Send + Sync {
+pub trait Line: Clone + Send + Sync + 'static {
     fn ask(&self, ask: &Ask) -> Result<Answer>;
+
+    /// The same for another thread.
+    fn for_another_thread(&self) -> Self {
+        self.clone()
+    }
 }
 
 /// What is known of the store without asking.
@@ -87,13 +92,13 @@ impl<L: Line> Catalog for Remote<L> {
     }
 }
 
-impl<L: Line + Clone + 'static> ShardRead for Remote<L> {
+impl<L: Line> ShardRead for Remote<L> {
     fn next_local(&self, kind: ElementKind, label: LabelId) -> Result<u64> {
         Ok(self.known.next.of(kind, label))
     }
 }
 
-impl<L: Line + Clone + 'static> GraphView for Remote<L> {
+impl<L: Line> GraphView for Remote<L> {
     fn distance(&self) -> Distance {
         Distance { round_trip: ROUND_TRIP, rows_min: ROWS_MIN }
     }
@@ -214,7 +219,7 @@ impl<L: Line + Clone + 'static> GraphView for Remote<L> {
     }
 
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
-        Ok(Some(Box::new(self.clone())))
+        Ok(Some(Box::new(Self { line: self.line.for_another_thread(), known: self.known.clone() })))
     }
 
     fn search(

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{GraphError, ReadContext, Result};
+use mangrove_graph::{GraphError, Result};
 
 use crate::change::ClusterChange;
-use crate::gateway::{CutStore, Gateway, Peer};
+use crate::gateway::{CutStore, Gateway, Limits, Peer};
 use crate::log::RequestId;
 use crate::overlay::Overlay;
 use crate::section::Recorder;
@@ -57,13 +57,13 @@ impl ClusterTransaction {
     ///
     /// # Errors
     /// [`GraphError::Busy`] if it does not come in time, [`GraphError::Unavailable`] if no node can write.
-    pub fn begin(gateway: &Arc<Gateway>, patience: &TurnPatience<'_>, limits: &Option<ReadContext>) -> Result<Self> {
+    pub fn begin(gateway: &Arc<Gateway>, patience: &TurnPatience<'_>, limits: &Limits) -> Result<Self> {
         let turn = turn(gateway, patience)?;
         let change = Self::with_turn(gateway, &turn, limits)?;
         Ok(Self { gateway: gateway.clone(), turn, change })
     }
 
-    fn with_turn(gateway: &Gateway, turn: &Turn, limits: &Option<ReadContext>) -> Result<Change> {
+    fn with_turn(gateway: &Gateway, turn: &Turn, limits: &Limits) -> Result<Change> {
         // What was committed after it is told by the writer.
         let mut cut = gateway.any_cut()?;
         loop {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mangrove_cluster::gateway::Gateway;
+use mangrove_cluster::gateway::{Gateway, Limits};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
 use mangrove_graph::{
     Adjacency, Catalog, Direction, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, Hop, IdSpace, NewEdge,
@@ -50,7 +50,7 @@ fn random_work_gives_what_one_store_gives() {
 
 /// Adds a vertex of its own and an edge to the first vertex.
 fn add_one(gateway: &Arc<Gateway>, number: i64) -> Result<u64> {
-    let mut transaction = ClusterTransaction::begin(gateway, &PATIENCE, &None)?;
+    let mut transaction = ClusterTransaction::begin(gateway, &PATIENCE, &Limits::default())?;
     let graph = transaction.graph();
     let (person, knows) =
         (graph.ensure_label(ElementKind::Vertex, "person")?, graph.ensure_label(ElementKind::Edge, "knows")?);
@@ -73,7 +73,7 @@ fn add_one(gateway: &Arc<Gateway>, number: i64) -> Result<u64> {
 
 /// The numbers of the vertices that are there. Each must have both edges with both halves.
 fn numbers(gateway: &Gateway) -> Result<BTreeSet<i64>> {
-    let graph = gateway.cut()?.graph(gateway.placement(), &None);
+    let graph = gateway.cut()?.graph(gateway.placement(), &Limits::default());
     let Some(person) = graph.schema().label(ElementKind::Vertex, "person") else { return Ok(BTreeSet::new()) };
     let (mut all, mut cursor) = (Vec::new(), ScanCursor::default());
     while !cursor.done {
@@ -111,10 +111,21 @@ fn clients_write_and_read_side_by_side_over_connections() {
     side_by_side(Nodes::served(2, 4, IdSpace::Graph));
 }
 
+/// Says that the end has come when it is dropped.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn side_by_side(mut nodes: Nodes) {
     add_one(&nodes.gateway, -1).expect("the first");
     let stopped = AtomicBool::new(false);
     let written = std::thread::scope(|scope| {
+        // If something fails, all stop.
+        let _ending = Ending(&stopped);
         let reading: Vec<_> = (0..2)
             .map(|_| {
                 let (gateway, stopped) = (nodes.client(), &stopped);
@@ -166,13 +177,13 @@ fn side_by_side(mut nodes: Nodes) {
 fn a_transaction_that_is_dropped_leaves_nothing() {
     let nodes = Nodes::new(1, 2, IdSpace::Graph);
     let (one, other) = (nodes.client(), nodes.client());
-    let mut transaction = ClusterTransaction::begin(&one, &PATIENCE, &None).expect("a turn");
+    let mut transaction = ClusterTransaction::begin(&one, &PATIENCE, &Limits::default()).expect("a turn");
     transaction.graph().ensure_label(ElementKind::Vertex, "person").expect("a label");
     let short = TurnPatience { timeout: Some(Duration::from_millis(50)), cancelled: &|| false };
-    let busy = ClusterTransaction::begin(&other, &short, &None).err().expect("it is not its turn");
+    let busy = ClusterTransaction::begin(&other, &short, &Limits::default()).err().expect("it is not its turn");
     assert!(matches!(&busy, GraphError::Busy { holder, timed_out: true, .. } if holder == "a client"), "{busy}");
     drop(transaction);
-    let transaction = ClusterTransaction::begin(&other, &PATIENCE, &None).expect("a turn");
+    let transaction = ClusterTransaction::begin(&other, &PATIENCE, &Limits::default()).expect("a turn");
     assert_eq!(transaction.view().schema().vertex_labels.len(), 0);
     assert_eq!(transaction.commit().expect("nothing to do"), None);
 }

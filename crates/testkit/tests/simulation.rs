@@ -211,6 +211,9 @@ impl World {
         if some == left {
             self.gateways[at].core.take(Event::Ended(self.now), &mut out);
         }
+        if self.chance(1) {
+            self.gateways[at].core.take(Event::Leave, &mut out);
+        }
         let asked: Vec<Transaction> = self.wanted.values().filter(|_| self.random.below(3) == 0).cloned().collect();
         asked.into_iter().for_each(|transaction| self.gateways[at].core.take(Event::Submit(transaction), &mut out));
         for output in out {

@@ -1,9 +1,11 @@
 //! What stands in the log, as bytes.
 //!
 //! ```text
-//!   "MGLG" | version 1 | the record, by postcard | XXH3 of all before 8
+//!   "MGLG" | version 1 | 0, and the record by postcard                    | XXH3 of all before 8
+//!                        1, its length 4, and the same compressed by zstd
 //! ```
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use mangrove_graph::{GraphError, Result};
@@ -16,6 +18,13 @@ const MAGIC: &[u8; 4] = b"MGLG";
 /// Records of other versions are refused: who cannot read a record must not go on.
 const VERSION: u8 = 1;
 const SUM: usize = 8;
+const PLAIN: u8 = 0;
+const COMPRESSED: u8 = 1;
+/// Records of so many bytes and more are compressed.
+const COMPRESSED_FROM: usize = 1 << 10;
+const LEVEL: i32 = 1;
+/// The most bytes of a record before it is compressed.
+pub const BYTES_MAX: usize = 256 << 20;
 
 /// By this a client asks whether its transaction was made.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -31,6 +40,11 @@ pub enum Record {
     Open {
         term: u64,
         /// Its process.
+        writer: u64,
+    },
+    /// The writer gives the role up. Nobody needs to wait for it.
+    Close {
+        term: u64,
         writer: u64,
     },
     /// The writer is there, and has nothing to write. Here is a cut.
@@ -93,14 +107,28 @@ impl Commit {
 
 impl Record {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let begun = [MAGIC.as_slice(), &[VERSION]].concat();
-        let mut bytes =
-            postcard::to_extend(self, begun).map_err(|error| GraphError::Invalid(format!("a record: {error}")))?;
+        let invalid = |error: String| GraphError::Invalid(format!("a record: {error}"));
+        let plain = postcard::to_allocvec(self).map_err(|error| invalid(error.to_string()))?;
+        if plain.len() > BYTES_MAX {
+            return Err(GraphError::Limit {
+                what: "a transaction is too large for the log".into(),
+                limit: BYTES_MAX as u64,
+            });
+        }
+        let mut bytes = [MAGIC.as_slice(), &[VERSION]].concat();
+        if plain.len() < COMPRESSED_FROM {
+            bytes.push(PLAIN);
+            bytes.extend_from_slice(&plain);
+        } else {
+            bytes.push(COMPRESSED);
+            bytes.extend_from_slice(&(plain.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(&zstd::bulk::compress(&plain, LEVEL).map_err(|error| invalid(error.to_string()))?);
+        }
         bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
         Ok(bytes)
     }
 
-    /// Reads a record. Takes no more memory than a few times its bytes.
+    /// Reads a record. Takes no more memory than a few times [`BYTES_MAX`].
     ///
     /// # Errors
     /// [`GraphError::Corrupt`] if the bytes are not a record, [`GraphError::Invalid`] if another version wrote it.
@@ -116,7 +144,16 @@ impl Record {
                 "the log has records of version {version}, and this Mangrove reads version {VERSION}: use the version that wrote them"
             )));
         }
-        match postcard::take_from_bytes(record) {
+        let plain = match record.split_first().ok_or_else(damaged)? {
+            (&PLAIN, plain) => Cow::Borrowed(plain),
+            (&COMPRESSED, rest) => {
+                let (length, compressed) = rest.split_first_chunk::<4>().ok_or_else(damaged)?;
+                let length = Some(u32::from_le_bytes(*length) as usize).filter(|length| *length <= BYTES_MAX);
+                zstd::bulk::decompress(compressed, length.ok_or_else(damaged)?).map_err(|_| damaged())?.into()
+            }
+            _ => return Err(damaged()),
+        };
+        match postcard::take_from_bytes(&plain) {
             Ok((record, [])) => Ok(record),
             _ => Err(damaged()),
         }
@@ -129,8 +166,8 @@ mod tests {
 
     use super::*;
 
-    fn records() -> [Record; 5] {
-        let section = |shard| Section { shard, changes: vec![7; usize::from(shard)].into() };
+    fn records() -> [Record; 6] {
+        let section = |shard| Section { shard, changes: vec![7; 5 * usize::from(shard)].into() };
         let commit = Commit {
             term: 3,
             writer: 1 << 60,
@@ -145,6 +182,7 @@ mod tests {
             Record::Graph(graph),
             Record::Member(member),
             Record::Open { term: 1, writer: 2 },
+            Record::Close { term: 1, writer: 2 },
             Record::Alive { term: 1, writer: 2 },
             Record::Commit(commit),
         ]

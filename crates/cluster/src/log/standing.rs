@@ -11,6 +11,7 @@ pub struct Standing {
     pub graph: u64,
     /// 0 before the first writer.
     pub term: u64,
+    /// 0 if it gave the role up.
     pub writer: u64,
     /// That of the last commit; 0 before the first.
     pub number: u64,
@@ -23,7 +24,7 @@ impl Standing {
             Record::Graph(graph) => self.graph == 0 && graph.id != 0,
             Record::Member(_) => true,
             Record::Open { term, .. } => *term > self.term,
-            Record::Alive { term, writer } => self.is_of(*term, *writer),
+            Record::Close { term, writer } | Record::Alive { term, writer } => self.is_of(*term, *writer),
             Record::Commit(commit) => {
                 self.is_of(commit.term, commit.writer) && self.number.checked_add(1) == Some(commit.number)
             }
@@ -31,6 +32,7 @@ impl Standing {
         match record {
             Record::Graph(graph) if counts => self.graph = graph.id,
             Record::Open { term, writer } if counts => (self.term, self.writer) = (*term, *writer),
+            Record::Close { .. } if counts => self.writer = 0,
             Record::Commit(commit) if counts => self.number = commit.number,
             _ => {}
         }
@@ -39,6 +41,6 @@ impl Standing {
 
     /// Whether this writer has the role.
     pub fn is_of(&self, term: u64, writer: u64) -> bool {
-        (self.term, self.writer) == (term, writer) && term > 0
+        (self.term, self.writer) == (term, writer) && term > 0 && writer > 0
     }
 }

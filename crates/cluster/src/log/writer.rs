@@ -54,6 +54,8 @@ pub enum Event {
     Submit(Transaction),
     /// A client wants the role taken, if nobody has it.
     Want,
+    /// This process is about to end.
+    Leave,
     /// Time passes.
     Tick(u64),
 }
@@ -89,6 +91,8 @@ enum Role {
         cut: u64,
         /// Whether a commit was sent after it.
         is_uncut: bool,
+        /// Whether it was said that the role is given up.
+        is_closing: bool,
     },
 }
 
@@ -101,6 +105,8 @@ pub struct WriterCore {
     waiting: VecDeque<Transaction>,
     /// Whether the role is wanted.
     is_wanted: bool,
+    /// Whether the role is to be given up.
+    is_leaving: bool,
     /// The requests of the last commits, and their numbers.
     made: HashMap<RequestId, u64>,
     order: VecDeque<RequestId>,
@@ -120,6 +126,7 @@ impl WriterCore {
             role: Role::Idle,
             waiting: VecDeque::new(),
             is_wanted: false,
+            is_leaving: false,
             made: HashMap::new(),
             order: VecDeque::new(),
             now,
@@ -140,7 +147,7 @@ impl WriterCore {
     /// Whether the writer of the log is taken for dead, or there is none.
     pub fn is_silent(&self) -> bool {
         let since = self.now.saturating_sub(self.heard);
-        self.ended && (self.standing.term == 0 || since >= self.pace.silence)
+        self.ended && (self.standing.writer == 0 || since >= self.pace.silence)
     }
 
     /// Takes an event, and appends what is to be done.
@@ -158,7 +165,8 @@ impl WriterCore {
                 (self.now, self.ended) = (self.now.max(now), true);
             }
             Event::Submit(transaction) => self.submit(transaction, out),
-            Event::Want => self.is_wanted = true,
+            Event::Want => self.is_wanted = !self.is_leaving,
+            Event::Leave => (self.is_leaving, self.is_wanted) = (true, false),
             Event::Tick(now) => self.now = self.now.max(now),
         }
         self.act(out);
@@ -172,10 +180,10 @@ impl WriterCore {
         match record {
             Record::Open { term, writer } if *writer == self.id => {
                 if matches!(self.role, Role::Opening { term: wanted, .. } if wanted == *term) {
-                    self.role = Role::Writing { flight: None, sent: self.now, cut: 0, is_uncut: true };
+                    self.role = Role::Writing { flight: None, sent: self.now, cut: 0, is_uncut: true, is_closing: false };
                 }
             }
-            Record::Open { .. } => self.step_back(out),
+            Record::Open { .. } | Record::Close { .. } => self.step_back(out),
             Record::Graph(_) | Record::Member(_) | Record::Alive { .. } => {}
             Record::Commit(commit) => self.made_commit(commit, out),
         }
@@ -220,6 +228,9 @@ impl WriterCore {
         if let Some(number) = self.made.get(request) {
             return out.push(Output::Done(*request, *number));
         }
+        if self.is_leaving {
+            return out.push(Output::Refused(*request, Refusal::NotTheWriter { writer: 0 }));
+        }
         let in_flight =
             matches!(&self.role, Role::Writing { flight: Some((commit, _)), .. } if commit.requests.contains(request));
         if !in_flight && !self.waiting.iter().any(|waiting| waiting.request == *request) {
@@ -230,7 +241,9 @@ impl WriterCore {
     /// Sends what is due.
     fn act(&mut self, out: &mut Vec<Output>) {
         let (now, pace, id, is_silent) = (self.now, self.pace, self.id, self.is_silent());
+        let is_leaving = self.is_leaving;
         match &mut self.role {
+            Role::Idle if is_leaving => self.step_back(out),
             Role::Idle => {
                 if (self.is_wanted || !self.waiting.is_empty()) && is_silent {
                     let term = self.standing.term + 1;
@@ -253,9 +266,14 @@ impl WriterCore {
                     out.push(Output::Append(Record::Commit(commit.clone())));
                 }
             }
-            Role::Writing { flight, sent, cut, is_uncut } => {
+            Role::Writing { flight, sent, cut, is_uncut, is_closing } => {
                 let cut_is_due = now.saturating_sub(*cut) >= pace.cut;
-                if !self.waiting.is_empty() {
+                if is_leaving && self.waiting.is_empty() && !*is_uncut {
+                    if !*is_closing || now.saturating_sub(*sent) >= pace.again {
+                        (*sent, *is_closing) = (now, true);
+                        out.push(Output::Append(Record::Close { term: self.standing.term, writer: id }));
+                    }
+                } else if !self.waiting.is_empty() {
                     let group = self.waiting.drain(..self.waiting.len().min(pace.group)).collect();
                     let commit = Commit { is_cut: cut_is_due, ..grouped(self.standing, group) };
                     (*sent, *is_uncut) = (now, !cut_is_due);

@@ -147,8 +147,9 @@ impl Node {
         self.hosts.get(&shard).ok_or_else(missing)
     }
 
-    /// Ends its threads.
+    /// Gives up the writer's role, and ends its threads.
     pub fn stop(&self) {
+        self.role.leave();
         self.tail.stop();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {

@@ -15,6 +15,8 @@ use crate::log::{
 /// How often the writer looks at the clock.
 const TICK: Duration = Duration::from_millis(2);
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long a process waits for its end to be known.
+const LEAVING: Duration = Duration::from_secs(1);
 /// How long a commit in flight is waited for.
 const SETTLING: Duration = Duration::from_secs(5);
 /// Commits stay known until they take so many bytes.
@@ -25,6 +27,7 @@ enum Input {
     Ended,
     Submit(Transaction, SyncSender<Outcome>),
     Want,
+    Leave,
 }
 
 /// What became of a transaction: the number of its commit, or who has the role instead.
@@ -172,6 +175,7 @@ impl Role {
                 core.take(Event::Submit(transaction), out);
             }
             Input::Want => core.take(Event::Want, out),
+            Input::Leave => core.take(Event::Leave, out),
         }
     }
 
@@ -205,12 +209,21 @@ impl Role {
             }
             let _ = self.inbox.send(Input::Want);
             // If that process is gone, whoever asks comes back, and the role is taken once it was silent for long.
-            if known.standing.term > 0 && known.standing.writer != self.process && !known.is_silent {
+            if known.standing.writer != 0 && known.standing.writer != self.process && !known.is_silent {
                 return Err(Some(known.standing.writer));
             }
             if Instant::now() >= until {
                 return Err(None);
             }
+            known = self.changed.wait_timeout(known, TICK * 5).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Gives the role up, if this process has it. Waits a little until all have read so.
+    pub fn leave(&self) {
+        let until = Instant::now() + LEAVING;
+        let mut known = self.known();
+        while known.is_writer && Instant::now() < until && self.inbox.send(Input::Leave).is_ok() {
             known = self.changed.wait_timeout(known, TICK * 5).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -260,7 +273,7 @@ impl Role {
         let mut known = self.known();
         loop {
             if let Some(graph) = &known.graph {
-                let writer = Some(known.standing.writer).filter(|_| known.standing.term > 0);
+                let writer = Some(known.standing.writer).filter(|writer| *writer != 0);
                 return Ok((graph.clone(), known.members.values().cloned().collect(), writer));
             }
             if Instant::now() >= until {

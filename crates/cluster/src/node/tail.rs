@@ -12,7 +12,7 @@ use crate::log::{Log, LogReader, Record};
 /// The last records stay in memory for those who are a little behind: so many bytes of them.
 const KEPT_BYTES: usize = 64 << 20;
 /// How long reading waits before it looks whether it should stop.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// A record with its offset.
 pub type At = (u64, Arc<Record>);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mangrove_cluster::Placement;
-use mangrove_cluster::gateway::{Gateway, Peer, Peers};
+use mangrove_cluster::gateway::{Gateway, Limits, Peer, Peers};
 use mangrove_cluster::log::{GraphRecord, Log, MemoryLog, Record, WriterPace};
 use mangrove_cluster::node::{LocalPeer, Node, NodeOptions, Session};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
@@ -19,7 +19,7 @@ use mangrove_testkit::oracle::Oracle;
 use mangrove_testkit::suite::{Condensing, StoreUnderTest, Transaction};
 use tempfile::TempDir;
 
-const PACE: WriterPace = WriterPace { silence: 40, again: 500, alive: 20, cut: 2, group: 1_000, remembered: 100_000 };
+const PACE: WriterPace = WriterPace { silence: 5_000, again: 500, alive: 20, cut: 2, group: 1_000, remembered: 100_000 };
 
 /// Nodes, each with every so manieth shard.
 pub struct Nodes {
@@ -164,12 +164,12 @@ impl Peers for BytePeers {
 
 impl StoreUnderTest for Nodes {
     fn snapshot(&self) -> Result<Box<dyn GraphView + '_>> {
-        Ok(Box::new(self.gateway.cut()?.graph(self.placement, &None)))
+        Ok(Box::new(self.gateway.cut()?.graph(self.placement, &Limits::default())))
     }
 
     fn begin(&self) -> Result<Box<dyn Transaction + '_>> {
         let patience = TurnPatience { timeout: None, cancelled: &|| false };
-        Ok(Box::new(Writing(ClusterTransaction::begin(&self.gateway, &patience, &None)?)))
+        Ok(Box::new(Writing(ClusterTransaction::begin(&self.gateway, &patience, &Limits::default())?)))
     }
 
     fn reopen(&mut self) -> Result<()> {
@@ -188,7 +188,7 @@ impl StoreUnderTest for Nodes {
     fn condense(&self, how: Condensing, meanwhile: &dyn Fn() -> bool) -> Result<()> {
         if how != Condensing::Merge {
             let patience = TurnPatience { timeout: None, cancelled: &|| false };
-            let mut transaction = ClusterTransaction::begin(&self.gateway, &patience, &None)?;
+            let mut transaction = ClusterTransaction::begin(&self.gateway, &patience, &Limits::default())?;
             transaction.graph().end_labels()?;
             transaction.commit()?;
             self.gateway.cut()?; // all shards have read so
