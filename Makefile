@@ -45,6 +45,7 @@ test-rust:
 	$(call say,Rust tests (the first build compiles about 170 crates: some 10 minutes on 2 cores))
 	cargo test --release --workspace --config 'target."cfg(unix)".runner=["env", "RUST_MIN_STACK=262144"]'
 
+test-python: CLUSTER = 1
 test-python: install $(VENV)/.test-tools
 	$(call say,Python tests: API · doctests · type stubs · examples)
 	$(BIN)/python -m pytest
@@ -52,9 +53,9 @@ test-python: install $(VENV)/.test-tools
 trials: install $(VENV)/.test-tools ## what analysts, application developers and data engineers try first
 	$(BIN)/python -m pytest -v python/tests/trials
 
-install: $(VENV)/.build-tools ## build the Python package and the `mangrove` command into .venv
+install: $(VENV)/.build-tools ## build the Python package and the `mangrove` command into .venv (CLUSTER=1: with a client for Kafka)
 	$(call say,building the Python package into $(VENV) (the first build takes some minutes))
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release $(if $(CLUSTER),--features cluster)
 
 $(VENV)/.build-tools: pyproject.toml
 	$(call say,virtual environment $(VENV) and the build tool maturin)

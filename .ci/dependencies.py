@@ -29,6 +29,10 @@ MAY_USE = {
     "mangrove-layout": {"mangrove-analytics", "mangrove-graph"},
     # Shards are stores behind traits.
     "mangrove-cluster": {"mangrove-graph"},
+    # gRPC between the processes of a cluster.
+    "mangrove-link": {"mangrove-cluster", "mangrove-graph"},
+    # A topic of Kafka as a log.
+    "mangrove-kafka": {"mangrove-cluster", "mangrove-graph"},
     # It is the store of a shard, too.
     "mangrove-directory": {"mangrove-cluster", "mangrove-graph", "mangrove-hot"},
     "mangrove-analytics": {"mangrove-graph"},
@@ -36,16 +40,18 @@ MAY_USE = {
     "mangrove-query": {"mangrove-analytics", "mangrove-graph"},
     "mangrove": {
         "mangrove-analytics",
+        "mangrove-cluster",
         "mangrove-graph",
         "mangrove-hot",
         "mangrove-ingest",
         "mangrove-lake",
         "mangrove-layout",
+        "mangrove-link",
         "mangrove-directory",
         "mangrove-query",
     },
     # What people type. It completes and checks Gremlin before it runs it.
-    "mangrove-cli": {"mangrove", "mangrove-mcp", "mangrove-query", "mangrove-server"},
+    "mangrove-cli": {"mangrove", "mangrove-kafka", "mangrove-mcp", "mangrove-query", "mangrove-server"},
     "mangrove-mcp": {"mangrove"},
     # It reads the requests of drivers, which hold queries as bytecode.
     "mangrove-server": {"mangrove", "mangrove-query"},

@@ -46,6 +46,7 @@ from ._mangrove import (
     Vertex,
     VertexProperty,
     __version__,
+    connect,
     docs,
     trace,
     open,
@@ -56,12 +57,12 @@ from .analyze import Analyze, Projection
 from ._types import Direction, FrozenDict, Merge, T, Tree
 
 if TYPE_CHECKING:
-    from .aio import AsyncDatabase, open_async, open_lake_async
+    from .aio import AsyncDatabase, connect_async, open_async, open_lake_async
 
 
 def __getattr__(name):
     # Importing asyncio takes longer than everything else.
-    if name in ("AsyncDatabase", "open_async", "open_lake_async"):
+    if name in ("AsyncDatabase", "connect_async", "open_async", "open_lake_async"):
         from . import aio
 
         return getattr(aio, name)
@@ -111,6 +112,8 @@ __all__ = [
     "Vertex",
     "VertexProperty",
     "__version__",
+    "connect",
+    "connect_async",
     "docs",
     "trace",
     "open",

@@ -63,6 +63,22 @@ class open_lake_async(open_async):
         self._database = None
 
 
+class connect_async(open_async):
+    """Connects to a graph on many nodes for `await`. The arguments are those of `connect`. Await it, or use it in `async with`.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     await mg.connect_async("mangrove://127.0.0.1:1/air")
+    >>> asyncio.run(main())
+    Traceback (most recent call last):
+    mangrovedb.OpenError: cannot reach the node at 127.0.0.1:1: Connection refused (os error 111). Try again
+    """
+
+    def __init__(self, address, **named):
+        self._open = functools.partial(native.connect, address, **named)
+        self._database = None
+
+
 class AsyncDatabase:
     """A database whose calls are awaited. It belongs to the event loop that uses it first.
 

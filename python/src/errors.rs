@@ -231,6 +231,7 @@ impl Raise for Open {
             Open::Store(error @ OpenFailure::Locked { .. }) => LockedError::new_err(error.to_string()),
             Open::Store(error) => OpenError::new_err(error.to_string()),
             Open::Lake(error) => OpenError::new_err(error.to_string()),
+            Open::Cluster(error) => OpenError::new_err(error.to_string()),
             Open::Bug(bug) => bug.raise(),
         }
     }

@@ -54,7 +54,7 @@ mod _mangrove {
     #[pymodule_export]
     use super::ingest::Ingest;
     #[pymodule_export]
-    use super::open::{open, open_lake, propose_mapping};
+    use super::open::{connect, open, open_lake, propose_mapping};
     #[pymodule_export]
     use super::plan::{Explanation, Profile};
     #[pymodule_export]

@@ -74,6 +74,7 @@ pub fn open(
         },
         seal_bytes: megabytes("seal_mb", seal_mb)?,
         verify_bytes: megabytes("verify_mb", verify_mb)?,
+        ..OpenOptions::default()
     };
     let stream_timeout = query::seconds("stream_timeout", stream_timeout)?;
     let region_workers = threads("region_workers", region_workers, 1)?;
@@ -122,6 +123,27 @@ pub fn open_lake(
     let options = mangrove::LakeOptions { cache, cache_bytes_max, pages_bytes_max };
     let inner = raised(py.detach(|| mangrove::Database::open_lake_with(&path, &options)))?;
     Ok(Database::new(inner, path, None))
+}
+
+/// Connects to a graph on many nodes. `address` names some of them, and the graph: `mangrove://host:7701,other:7701/air`. The nodes
+/// tell of each other (`mangrove docs cluster`). Queries run in this process, and ask the nodes for what they read. What this process
+/// has committed, it reads from then on; what others have committed, after 50 ms at most.
+///
+/// * `stream_timeout` and `slow_query` are those of `open`.
+///
+/// >>> mg.connect("mangrove://127.0.0.1:1/air")
+/// Traceback (most recent call last):
+/// mangrovedb.OpenError: cannot reach the node at 127.0.0.1:1: Connection refused (os error 111). Try again
+#[pyfunction]
+#[pyo3(signature = (address, *, stream_timeout=None, slow_query=None))]
+pub fn connect(py: Python<'_>, address: String, stream_timeout: Option<f64>, slow_query: Option<f64>) -> PyResult<Database> {
+    let stream_timeout = query::seconds("stream_timeout", stream_timeout)?;
+    let inner = raised(py.detach(|| mangrove::Database::connect(&address)))?;
+    let inner = match query::seconds("slow_query", slow_query)? {
+        Some(after) => inner.with_slow_log(after, log_slow),
+        None => inner,
+    };
+    Ok(Database::new(inner, address.into(), stream_timeout))
 }
 
 /// Proposes a mapping for the Parquet files of a folder, here or in an object store (`s3://…`), from their footers. Returns its

@@ -8,6 +8,7 @@ mod analyze;
 mod backup;
 mod bench;
 mod check;
+mod cluster;
 mod compact;
 mod demo;
 mod docs;
@@ -16,6 +17,7 @@ mod interrupt;
 mod lake;
 mod load;
 mod mcp;
+mod node;
 mod output;
 mod params;
 mod paths;
@@ -68,6 +70,9 @@ enum Command {
     Mcp(mcp::Mcp),
     Users(users::Users),
     Lake(lake::Lake),
+    #[command(subcommand)]
+    Cluster(cluster::Cluster),
+    Node(node::Node),
     Demo(demo::Demo),
     Docs(docs::Docs),
 }
@@ -120,6 +125,8 @@ fn dispatch(command: Command, readers: &dyn Readers<String>) -> Result<(), Failu
         Command::Mcp(mcp) => mcp.run(),
         Command::Users(users) => users.run(),
         Command::Lake(lake) => lake.run(),
+        Command::Cluster(cluster) => cluster.run(),
+        Command::Node(node) => node.run(),
         Command::Demo(demo) => demo.run(),
         Command::Docs(docs) => docs.run(),
     }
@@ -225,7 +232,16 @@ fn say(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{message}");
 }
 
+/// Connects to a graph on many nodes, if that is what a path is.
+fn connected(path: &Path) -> Option<Result<Database, Failure>> {
+    let address = path.to_str().filter(|text| text.starts_with("mangrove://"))?;
+    Some(Database::connect(address).map_err(Failure::from))
+}
+
 fn open_reading(path: &Path) -> Result<Database, Failure> {
+    if let Some(database) = connected(path) {
+        return database;
+    }
     // Opening a lake tells what to name instead of a directory of files, or of one of them.
     if mangrove::is_description(path) || mangrove::is_files_of_others(path) {
         return Ok(Database::open_lake(path)?);
@@ -234,6 +250,9 @@ fn open_reading(path: &Path) -> Result<Database, Failure> {
 }
 
 fn open_writing(path: &Path) -> Result<Database, Failure> {
+    if let Some(database) = connected(path) {
+        return database;
+    }
     if mangrove::is_description(path) {
         let place = path.display();
         return Err(Failure::Request(format!(

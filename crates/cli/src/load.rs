@@ -350,6 +350,9 @@ impl Load {
     }
 
     fn open(&self, needed: Option<IdSpace>) -> Result<Database, Failure> {
+        if let Some(database) = super::connected(&self.db) {
+            return database;
+        }
         // An export names the id space that it needs.
         let id_space = if self.db.exists() { self.id_space() } else { self.id_space().or(needed) };
         let durability = if self.relaxed { Durability::Relaxed } else { Durability::Full };

@@ -35,6 +35,9 @@ pub trait Peers: Send + Sync {
     /// A node that has a shard.
     fn of_shard(&self, shard: u16) -> Result<Arc<dyn Peer>>;
 
+    /// All nodes, with their names.
+    fn all(&self) -> Result<Vec<(String, Arc<dyn Peer>)>>;
+
     /// The node that writes, or one that may become it. `known` is a process that is said to write.
     fn writer(&self, known: Option<u64>) -> Result<Arc<dyn Peer>>;
 }

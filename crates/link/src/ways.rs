@@ -181,7 +181,7 @@ impl Ways {
             let count = wanted.len().max(1);
             wanted.rotate_left(turn % count);
             // One that is connected comes first: cuts are kept by those who gave them.
-            wanted.sort_by_key(|address| !self.state().links.get(address).is_some_and(|link| !link.is_gone()));
+            wanted.sort_by_key(|address| self.state().links.get(address).is_none_or(|link| link.is_gone()));
             for address in wanted {
                 match self.link(&address) {
                     Ok(link) => return Ok(link),
@@ -200,6 +200,13 @@ impl Peers for Ways {
 
     fn of_shard(&self, shard: u16) -> Result<Arc<dyn Peer>> {
         self.reach(|member| member.shards.contains(&shard), &format!("no node has shard {shard}"))
+    }
+
+    fn all(&self) -> Result<Vec<(String, Arc<dyn Peer>)>> {
+        self.ask(REST)?;
+        let members = self.state().members.clone();
+        let has_shards = members.into_iter().filter(|member| !member.shards.is_empty());
+        has_shards.map(|member| Ok((member.name, self.link(&member.address)? as Arc<dyn Peer>))).collect()
     }
 
     fn writer(&self, known: Option<u64>) -> Result<Arc<dyn Peer>> {

@@ -13,6 +13,7 @@ use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Paramet
 
 use crate::analyze::Projections;
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad};
+use crate::cluster::{ClusterBackend, GraphAddress};
 use crate::declare;
 use crate::direct::{DirectReads, DirectWrites};
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
@@ -69,8 +70,8 @@ impl Database {
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
         let path = path.as_ref();
         if path.to_string_lossy().contains("://") || is_description(path) {
-            let hint =
-                "a database is a directory on this machine; open_lake() and `mangrove query` read graphs in open files";
+            let hint = "a database is a directory on this machine; connect() reaches a graph on many nodes, and open_lake() and \
+                 `mangrove query` read graphs in open files";
             return Err(LakeError::Unsupported(format!("{}: {hint}", path.display())).into());
         }
         let doing = || format!("opening {}", path.display());
@@ -85,6 +86,20 @@ impl Database {
         let shared = open::over(Box::new(backend), name.as_ref(), reports, None);
         let crew = shared.crew.clone();
         Self { shared, cancel: CancelToken::default(), crew, slow: None }
+    }
+
+    /// Connects to a graph on many nodes, at an address like `mangrove://host:7701,other:7701/NAME`. The nodes find each other. Queries run
+    /// in this process, and ask the nodes for what they read.
+    ///
+    /// # Errors
+    /// If the address cannot be read, or if no node answers.
+    pub fn connect(address: &str) -> Result<Self, OpenError> {
+        let invalid = |error: &dyn std::fmt::Display| OpenError::Cluster(GraphError::Invalid(error.to_string()));
+        let parsed: GraphAddress = address.parse().map_err(|error| invalid(&error))?;
+        let doing = || format!("connecting to {address}");
+        let backend =
+            guard::run(&std::env::temp_dir(), &doing, || ClusterBackend::connect(&parsed).map_err(OpenError::Cluster))?;
+        Ok(Self::over(backend, address))
     }
 
     /// Opens a graph in open files: a GraphAr directory, named by its file `NAME.graph.yml`, or plain Parquet tables, named by a

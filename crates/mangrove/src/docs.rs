@@ -1,7 +1,7 @@
 //! The documentation that belongs to this version.
 
 /// The pages of `docs/`, by name.
-pub const PAGES: [(&str, &str); 21] = [
+pub const PAGES: [(&str, &str); 22] = [
     ("index", include_str!("../../../docs/index.md")),
     ("recipes", include_str!("../../../docs/recipes.md")),
     ("from-cypher", include_str!("../../../docs/from-cypher.md")),
@@ -15,6 +15,7 @@ pub const PAGES: [(&str, &str); 21] = [
     ("paths", include_str!("../../../docs/paths.md")),
     ("social", include_str!("../../../docs/social.md")),
     ("server", include_str!("../../../docs/server.md")),
+    ("cluster", include_str!("../../../docs/cluster.md")),
     ("explorer", include_str!("../../../docs/explorer.md")),
     ("assistants", include_str!("../../../docs/assistants.md")),
     ("output", include_str!("../../../docs/output.md")),

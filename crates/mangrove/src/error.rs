@@ -19,6 +19,9 @@ pub enum OpenError {
     Store(#[from] OpenFailure),
     #[error(transparent)]
     Lake(#[from] LakeError),
+    /// A graph on many nodes cannot be reached, or a node of one cannot start.
+    #[error(transparent)]
+    Cluster(GraphError),
     #[error(transparent)]
     Bug(#[from] Bug),
 }

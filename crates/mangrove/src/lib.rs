@@ -32,6 +32,7 @@ mod analyze;
 pub mod arrow;
 pub mod backend;
 mod batches;
+pub mod cluster;
 pub mod compressed;
 mod database;
 mod declare;

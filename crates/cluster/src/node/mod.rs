@@ -142,6 +142,11 @@ impl Node {
         Ok(found)
     }
 
+    /// The bytes of its shards.
+    pub fn size(&self) -> Result<u64> {
+        self.hosts.values().map(|host| host.store().bytes()).sum()
+    }
+
     fn host(&self, shard: u16) -> Result<&Arc<Host>> {
         let missing = || GraphError::Unavailable(format!("{} does not have shard {shard}", self.name));
         self.hosts.get(&shard).ok_or_else(missing)

@@ -67,6 +67,8 @@ impl Session {
                 self.turns().remove(&turn);
                 Ok(Reply::RolledBack)
             }
+            Call::Check => self.node.check().map(Reply::Checked),
+            Call::Size => self.node.size().map(Reply::Size),
             Call::WasMade(request) => match self.node.role.become_writer(PATIENCE) {
                 Ok(()) => self.node.role.settle(request).map(Reply::Made),
                 Err(writer) => Ok(Reply::Elsewhere { writer }),

@@ -21,6 +21,9 @@ pub trait ShardStore: Send + Sync {
     /// Makes changes in one transaction.
     fn change(&self, work: &mut dyn FnMut(&mut dyn FollowerWrite) -> Result<()>) -> Result<()>;
 
+    /// The bytes of its files.
+    fn bytes(&self) -> Result<u64>;
+
     /// What is wrong with it. O(size of the store).
     fn check(&self) -> Result<Vec<String>>;
 }

@@ -55,6 +55,10 @@ pub enum Call {
     Rollback {
         turn: u64,
     },
+    /// What is wrong with the shards of the node, each by itself?
+    Check,
+    /// How many bytes do they take?
+    Size,
     /// By which commit was a transaction made?
     WasMade(RequestId),
 }
@@ -98,4 +102,6 @@ pub enum Reply {
     Committed(u64),
     RolledBack,
     Made(Option<u64>),
+    Checked(Vec<String>),
+    Size(u64),
 }

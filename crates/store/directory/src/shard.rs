@@ -32,6 +32,10 @@ impl ShardStore for Store {
         transaction.commit()
     }
 
+    fn bytes(&self) -> Result<u64> {
+        Ok(self.stats()?.disk_bytes())
+    }
+
     fn check(&self) -> Result<Vec<String>> {
         Ok(Store::check(self)?.violations.iter().map(ToString::to_string).collect())
     }

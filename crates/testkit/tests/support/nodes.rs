@@ -156,6 +156,10 @@ impl Peers for BytePeers {
         Ok(self.peers[usize::from(shard) % self.peers.len()].1.clone())
     }
 
+    fn all(&self) -> Result<Vec<(String, Arc<dyn Peer>)>> {
+        Ok(self.peers.iter().map(|(process, peer)| (process.to_string(), peer.clone())).collect())
+    }
+
     fn writer(&self, known: Option<u64>) -> Result<Arc<dyn Peer>> {
         let writer = self.peers.iter().find(|(process, _)| Some(*process) == known);
         Ok(writer.unwrap_or(&self.peers[0]).1.clone())

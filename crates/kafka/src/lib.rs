@@ -1,0 +1,225 @@
+//! A topic of Kafka as the log of a graph.
+//!
+//! It needs one thing of Kafka: that all readers of a partition see its records in the same order. It uses no transactions, no groups and no
+//! offsets that the brokers keep. What an acknowledgement says does not matter, because the writer counts what it has read.
+
+use std::time::Duration;
+
+use mangrove_cluster::log::{Log, LogReader};
+use mangrove_graph::{GraphError, Result};
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::Message;
+use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+
+/// The most bytes of a record. A transaction has more before it is compressed.
+pub const RECORD_BYTES_MAX: usize = 64 << 20;
+const PARTITION: i32 = 0;
+/// How long brokers may take to answer a question.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long to wait before the brokers are asked anew.
+const REST: Duration = Duration::from_millis(300);
+/// Records that are taken together.
+const BATCH: usize = 1_000;
+
+/// The topic of a graph.
+pub struct KafkaLog {
+    brokers: String,
+    topic: String,
+    producer: ThreadedProducer<DefaultProducerContext>,
+}
+
+/// What all clients set. Brokers that fail are noticed within seconds.
+fn config(brokers: &str) -> ClientConfig {
+    let mut config = ClientConfig::new();
+    config
+        .set("bootstrap.servers", brokers)
+        .set("client.id", "mangrove")
+        .set("socket.timeout.ms", "3000")
+        .set("reconnect.backoff.ms", "50")
+        .set("reconnect.backoff.max.ms", "500")
+        .set("topic.metadata.refresh.interval.ms", "30000")
+        .set_log_level(RDKafkaLogLevel::Error);
+    config
+}
+
+fn unavailable(what: &str, error: impl std::fmt::Display) -> GraphError {
+    GraphError::Unavailable(format!("Kafka {what}: {error}"))
+}
+
+impl KafkaLog {
+    /// The log of the graph `name`, at brokers like `host:port,host:port`.
+    ///
+    /// # Errors
+    /// If the brokers cannot be reached, or have no such topic.
+    pub fn open(brokers: &str, name: &str) -> Result<Self> {
+        let topic = topic_of(name);
+        let producer: ThreadedProducer<_> = config(brokers)
+            .set("acks", "all")
+            .set("enable.idempotence", "true")
+            .set("linger.ms", "0")
+            .set("request.timeout.ms", "2000")
+            .set("message.timeout.ms", "10000")
+            .set("message.max.bytes", RECORD_BYTES_MAX.to_string())
+            .create()
+            .map_err(|error| unavailable("takes no producer", error))?;
+        let found = producer
+            .client()
+            .fetch_metadata(Some(&topic), PATIENCE)
+            .map_err(|error| unavailable("does not answer", error))?;
+        let partitions = found.topics().first().map_or(0, |topic| topic.partitions().len());
+        match partitions {
+            1 => Ok(Self { brokers: brokers.to_owned(), topic, producer }),
+            0 => Err(GraphError::Invalid(format!("Kafka at {brokers} has no graph {name}: there is no topic {topic}"))),
+            many => Err(GraphError::Invalid(format!("the topic {topic} has {many} partitions, and a log has one"))),
+        }
+    }
+
+    /// Makes the topic of a new graph, with so many copies.
+    ///
+    /// # Errors
+    /// If there is one, or if there are fewer brokers.
+    pub fn create(brokers: &str, name: &str, copies: usize) -> Result<()> {
+        let topic = topic_of(name);
+        let admin: AdminClient<DefaultClientContext> =
+            config(brokers).create().map_err(|error| unavailable("takes no client", error))?;
+        let (bytes, least) = (RECORD_BYTES_MAX.to_string(), copies.div_ceil(2).max(1).to_string());
+        let new = NewTopic::new(&topic, 1, TopicReplication::Fixed(copies as i32))
+            .set("cleanup.policy", "delete")
+            .set("retention.ms", "-1")
+            .set("retention.bytes", "-1")
+            .set("max.message.bytes", &bytes)
+            .set("min.insync.replicas", &least)
+            .set("unclean.leader.election.enable", "false");
+        let options = AdminOptions::new().operation_timeout(Some(PATIENCE)).request_timeout(Some(PATIENCE));
+        let made = now(admin.create_topics([&new], &options)).map_err(|error| unavailable("does not answer", error))?;
+        match made.into_iter().next() {
+            Some(Ok(_)) => Ok(()),
+            Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => {
+                Err(GraphError::Invalid(format!("Kafka at {brokers} has a graph {name} already")))
+            }
+            Some(Err((_, error))) => Err(GraphError::Invalid(format!("Kafka cannot make the topic {topic}: {error}"))),
+            None => Err(unavailable("does not say", "whether it made the topic")),
+        }
+    }
+
+    /// Deletes the topic of a graph, and with it the graph.
+    pub fn delete(brokers: &str, name: &str) -> Result<()> {
+        let topic = topic_of(name);
+        let admin: AdminClient<DefaultClientContext> =
+            config(brokers).create().map_err(|error| unavailable("takes no client", error))?;
+        let options = AdminOptions::new().operation_timeout(Some(PATIENCE)).request_timeout(Some(PATIENCE));
+        let gone = now(admin.delete_topics(&[&topic], &options)).map_err(|error| unavailable("does not answer", error))?;
+        match gone.into_iter().next() {
+            Some(Err((_, error))) => Err(GraphError::Invalid(format!("Kafka cannot delete the topic {topic}: {error}"))),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn topic_of(name: &str) -> String {
+    format!("mangrove.{name}.commit")
+}
+
+/// Waits for an answer of the client's own threads.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    let waker = std::task::Waker::from(std::sync::Arc::new(Unpark(std::thread::current())));
+    let (mut context, mut future) = (std::task::Context::from_waker(&waker), std::pin::pin!(future));
+    loop {
+        if let std::task::Poll::Ready(done) = future.as_mut().poll(&mut context) {
+            return done;
+        }
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+}
+
+struct Unpark(std::thread::Thread);
+
+impl std::task::Wake for Unpark {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+impl Log for KafkaLog {
+    fn append(&self, record: Vec<u8>) -> Result<()> {
+        if record.len() > RECORD_BYTES_MAX {
+            return Err(GraphError::Limit {
+                what: "a record is too large for Kafka".into(),
+                limit: RECORD_BYTES_MAX as u64,
+            });
+        }
+        let new = BaseRecord::<(), _>::to(&self.topic).payload(&record).partition(PARTITION);
+        self.producer.send(new).map_err(|(error, _)| unavailable("does not take a record", error))
+    }
+
+    fn reader(&self, from: u64) -> Result<Box<dyn LogReader>> {
+        let consumer: BaseConsumer = config(&self.brokers)
+            .set("group.id", "mangrove") // no group is joined
+            .set("enable.auto.commit", "false")
+            .set("enable.auto.offset.store", "false")
+            .set("enable.partition.eof", "true")
+            .set("auto.offset.reset", "error")
+            .set("isolation.level", "read_uncommitted")
+            .set("check.crcs", "true")
+            .set("fetch.wait.max.ms", "100")
+            .set("fetch.error.backoff.ms", "50")
+            .set("fetch.message.max.bytes", RECORD_BYTES_MAX.to_string())
+            .set("fetch.max.bytes", (RECORD_BYTES_MAX + (1 << 20)).to_string())
+            .set("receive.message.max.bytes", (RECORD_BYTES_MAX + (2 << 20)).to_string())
+            .set("queued.max.messages.kbytes", "131072")
+            .create()
+            .map_err(|error| unavailable("takes no consumer", error))?;
+        let mut partition = TopicPartitionList::new();
+        partition
+            .add_partition_offset(&self.topic, PARTITION, Offset::Offset(from as i64))
+            .and_then(|()| consumer.assign(&partition))
+            .map_err(|error| unavailable("does not let the log be read", error))?;
+        Ok(Box::new(KafkaReader { consumer, at_end: false }))
+    }
+}
+
+struct KafkaReader {
+    consumer: BaseConsumer,
+    /// Whether all that there was has been read.
+    at_end: bool,
+}
+
+impl LogReader for KafkaReader {
+    fn read(&mut self, patience: Duration, out: &mut Vec<(u64, Vec<u8>)>) -> Result<bool> {
+        let mut wait = patience;
+        for _ in 0..BATCH {
+            match self.consumer.poll(wait) {
+                None => break,
+                Some(Ok(message)) => {
+                    let record = message.payload().unwrap_or_default().to_vec();
+                    out.push((message.offset() as u64, record));
+                    (self.at_end, wait) = (false, Duration::ZERO);
+                }
+                Some(Err(KafkaError::PartitionEOF(_))) => {
+                    self.at_end = true;
+                    break;
+                }
+                Some(Err(error)) => {
+                    if is_cut(&error) {
+                        return Err(GraphError::Invalid(
+                            "the log begins after what was asked for: restore from a backup".into(),
+                        ));
+                    }
+                    // A new consumer says it when it has read to the end. This one might not.
+                    std::thread::sleep(REST);
+                    return Err(unavailable("cannot be read", error));
+                }
+            }
+        }
+        Ok(self.at_end)
+    }
+}
+
+fn is_cut(error: &KafkaError) -> bool {
+    matches!(error.rdkafka_error_code(), Some(RDKafkaErrorCode::OffsetOutOfRange | RDKafkaErrorCode::AutoOffsetReset))
+}

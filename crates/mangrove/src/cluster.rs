@@ -1,0 +1,322 @@
+//! A graph on many nodes as a backend, and a node of one.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mangrove_cluster::gateway::{CutGraph, Gateway, HeldCut, Limits, Peers};
+use mangrove_cluster::log::{GraphRecord, Record, WriterPace};
+use mangrove_cluster::node::{Node, NodeOptions};
+use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
+use mangrove_cluster::wire::{Call, Reply};
+use mangrove_directory::{CheckReport, Durability, OpenOptions, Patience, ShardOf, Store, StoreStats, Violation, Writer};
+use mangrove_graph::{
+    Catalog, ElementKind, GraphError, GraphView, GraphWrite, IdSpace, ReadContext, Result, Schema, Through,
+};
+use mangrove_link::{Serving, Ways};
+
+pub use mangrove_cluster::log::{Log, Member};
+pub use mangrove_cluster::{Placement, SHARDS_MAX};
+pub use mangrove_link::GraphAddress;
+
+use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad};
+use crate::error::OpenError;
+
+/// Violations that a check names.
+const NAMED: usize = 100;
+/// How long a log may take to show its first record.
+const MADE: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// A graph on many nodes.
+pub struct ClusterBackend {
+    gateway: Arc<Gateway>,
+    /// Who has a transaction open, in this process.
+    writing: Arc<Mutex<Vec<Writer>>>,
+}
+
+impl ClusterBackend {
+    /// Connects to the nodes of an address.
+    pub fn connect(address: &GraphAddress) -> Result<Self> {
+        let name = format!("process {}", std::process::id());
+        Ok(Self { gateway: Ways::find(address, &name)?.gateway(), writing: Arc::default() })
+    }
+}
+
+impl Backend for ClusterBackend {
+    fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
+        let view = ClusterRead::new(&self.gateway, self.gateway.cut()?);
+        view.limits.set(limits);
+        Ok(Box::new(view))
+    }
+
+    fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
+        let place = Place::take(&self.writing, writer)?;
+        let (limits, patience) =
+            (Limits::default(), TurnPatience { timeout: patience.timeout, cancelled: patience.cancelled });
+        let inner = ClusterTransaction::begin(&self.gateway, &patience, &limits)?;
+        Ok(Box::new(ClusterWrite { inner, limits, _place: place }))
+    }
+
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    fn check(&self) -> Result<CheckReport> {
+        let mut found = Vec::new();
+        for (name, node) in self.gateway.peers().all()? {
+            let Reply::Checked(what) = node.call(&Call::Check, None)? else { return Err(unexpected(&name)) };
+            found.extend(what.into_iter().map(|what| format!("{name}: {what}")));
+        }
+        let counted = self.view(None)?.statistics()?;
+        Ok(CheckReport {
+            violations_total: found.len() as u64,
+            violations: found.into_iter().take(NAMED).map(|what| Violation { table: "shard", what }).collect(),
+            vertices: counted.of(ElementKind::Vertex).iter().sum(),
+            edges: counted.of(ElementKind::Edge).iter().sum(),
+            ..CheckReport::default()
+        })
+    }
+
+    fn stats(&self) -> Result<StoreStats> {
+        let mut file_bytes = 0;
+        for (name, node) in self.gateway.peers().all()? {
+            let Reply::Size(bytes) = node.call(&Call::Size, None)? else { return Err(unexpected(&name)) };
+            file_bytes += bytes;
+        }
+        Ok(StoreStats { file_bytes, ..StoreStats::default() })
+    }
+
+    fn backup(&self, _: &Path) -> Result<()> {
+        Err(GraphError::Invalid("a graph on many nodes is exported (`mangrove export`), or its log is copied".into()))
+    }
+
+    fn compact(&self, _: Writer, _: Patience<'_>) -> Result<u64> {
+        Err(GraphError::Invalid("the nodes compress their shards by themselves".into()))
+    }
+}
+
+fn unexpected(node: &str) -> GraphError {
+    GraphError::Unavailable(format!("{node} said something else than was asked"))
+}
+
+/// A thread with a transaction open must not wait for itself.
+struct Place {
+    writing: Arc<Mutex<Vec<Writer>>>,
+    writer: Writer,
+}
+
+impl Place {
+    fn take(writing: &Arc<Mutex<Vec<Writer>>>, writer: Writer) -> Result<Self> {
+        let mut others = locked(writing);
+        if others.iter().any(|other| other.thread == writer.thread && !writer.may_move) {
+            return Err(GraphError::OpenAlready);
+        }
+        others.push(writer.clone());
+        drop(others);
+        Ok(Self { writing: writing.clone(), writer })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut writing = locked(&self.writing);
+        if let Some(at) = writing.iter().position(|writer| *writer == self.writer) {
+            writing.swap_remove(at);
+        }
+    }
+}
+
+fn locked(writing: &Mutex<Vec<Writer>>) -> MutexGuard<'_, Vec<Writer>> {
+    writing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The graph at a cut.
+struct ClusterRead {
+    graph: CutGraph,
+    cut: Arc<HeldCut>,
+    limits: Limits,
+}
+
+impl ClusterRead {
+    fn new(gateway: &Gateway, cut: Arc<HeldCut>) -> Self {
+        let limits = Limits::default();
+        Self { graph: cut.graph(gateway.placement(), &limits), cut, limits }
+    }
+}
+
+impl Through for ClusterRead {
+    type View<'a> = &'a CutGraph;
+
+    fn through(&self) -> Result<&CutGraph> {
+        Ok(&self.graph)
+    }
+
+    fn schema(&self) -> &Arc<Schema> {
+        self.graph.schema()
+    }
+
+    fn distance(&self) -> mangrove_graph::Distance {
+        GraphView::distance(&self.graph)
+    }
+
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        GraphView::fork(&self.graph)
+    }
+}
+
+impl BackendView for ClusterRead {
+    fn limit(&mut self, limits: Option<ReadContext>) {
+        self.limits.set(limits);
+    }
+
+    fn version(&self) -> Option<u64> {
+        Some(self.cut.number())
+    }
+}
+
+struct ClusterWrite {
+    inner: ClusterTransaction,
+    limits: Limits,
+    _place: Place,
+}
+
+impl BackendTransaction for ClusterWrite {
+    fn graph(&mut self) -> &mut dyn GraphWrite {
+        self.inner.graph()
+    }
+
+    fn view(&self) -> &dyn GraphView {
+        self.inner.view()
+    }
+
+    fn limit(&mut self, limits: Option<ReadContext>) {
+        self.limits.set(limits);
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.inner.commit().map(|_| ())
+    }
+
+    fn is_waited_for(&self) -> bool {
+        false
+    }
+
+    fn is_unused(&self) -> Result<bool> {
+        Ok(false) // no load becomes a bulk load
+    }
+
+    fn into_bulk(self: Box<Self>) -> Result<Box<dyn BulkLoad>> {
+        Err(GraphError::Invalid("a graph on many nodes takes no bulk load".into()))
+    }
+}
+
+/// What a node of a graph is made of.
+pub struct NodeConfig {
+    /// What stays when it starts again.
+    pub name: String,
+    /// The directory of its shards.
+    pub data: PathBuf,
+    pub shards: Vec<u16>,
+    /// Where it listens, and where others reach it.
+    pub listener: TcpListener,
+    pub address: String,
+    pub log: Arc<dyn Log>,
+}
+
+/// A node that runs. Dropping it ends it.
+pub struct RunningNode {
+    node: Arc<Node>,
+    _serving: Serving,
+}
+
+impl RunningNode {
+    /// Opens the shards, and starts to follow the log and to answer.
+    ///
+    /// # Errors
+    /// If the log has no graph, or if a shard cannot be opened.
+    pub fn start(config: NodeConfig) -> Result<Self, OpenError> {
+        let NodeConfig { name, data, shards, listener, address, log } = config;
+        let graph = graph_of(&*log).map_err(OpenError::Cluster)?;
+        let mut stores = Vec::with_capacity(shards.len());
+        for number in shards {
+            let shard = ShardOf { graph: graph.id, number, shards: graph.placement.shards };
+            let options = OpenOptions {
+                durability: Durability::Replayed,
+                id_space: Some(graph.placement.id_space),
+                shard: Some(shard),
+                ..OpenOptions::default()
+            };
+            let store = Store::open(data.join(format!("shard-{number:04}")), &options)?;
+            stores.push((number, Box::new(store) as _));
+        }
+        let process = loop {
+            let drawn = mangrove_graph::Uuid::new_v4().as_u64_pair().0;
+            if drawn != 0 {
+                break drawn;
+            }
+        };
+        let options = NodeOptions { name, address, process, log, stores, pace: WriterPace::default() };
+        let node = Node::start(options).map_err(OpenError::Cluster)?;
+        let serving =
+            mangrove_link::serve(&node, listener).map_err(|error| OpenError::Cluster(GraphError::storage(error)))?;
+        Ok(Self { node, _serving: serving })
+    }
+
+    /// Ends it, once others know.
+    pub fn stop(self) {
+        self.node.stop();
+    }
+}
+
+/// Makes the graph of an empty log: so many shards, which never change.
+///
+/// # Errors
+/// If the log has a graph already.
+pub fn make_graph(log: &dyn Log, shards: u16, id_space: IdSpace) -> Result<GraphRecord> {
+    if !(1..=SHARDS_MAX).contains(&shards) {
+        return Err(GraphError::Invalid(format!("a graph has 1 to {SHARDS_MAX} shards, not {shards}")));
+    }
+    let (id, seed) = mangrove_graph::Uuid::new_v4().as_u64_pair();
+    let graph = GraphRecord { id: id | 1, placement: Placement { shards, seed, id_space } };
+    log.append(Record::Graph(graph.clone()).to_bytes()?)?;
+    let until = std::time::Instant::now() + MADE;
+    loop {
+        match graph_of(log) {
+            Ok(found) if found == graph => return Ok(graph),
+            Ok(_) => return Err(GraphError::Invalid("the log has a graph already".into())),
+            Err(error) if std::time::Instant::now() >= until => return Err(error),
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(100)),
+        }
+    }
+}
+
+/// The nodes of a graph, and the process of its writer.
+///
+/// # Errors
+/// If no node answers.
+pub fn members(address: &GraphAddress) -> Result<(GraphRecord, Vec<Member>, Option<u64>)> {
+    let ways = Ways::find(address, "status")?;
+    let (name, node) = ways.all()?.into_iter().next().ok_or_else(|| unexpected("the graph"))?;
+    match node.call(&Call::Hello, None)? {
+        Reply::Hello { graph, members, writer } => Ok((graph, members, writer)),
+        _ => Err(unexpected(&name)),
+    }
+}
+
+/// The graph that a log is of: its first record.
+pub fn graph_of(log: &dyn Log) -> Result<GraphRecord> {
+    let (mut reader, mut found) = (log.reader(0)?, Vec::new());
+    for _ in 0..100 {
+        let ended = reader.read(std::time::Duration::from_millis(100), &mut found)?;
+        if let Some((_, first)) = found.first() {
+            return match Record::from_bytes(first)? {
+                Record::Graph(graph) => Ok(graph),
+                _ => Err(GraphError::corrupt("a log that does not begin with its graph")),
+            };
+        }
+        if ended {
+            return Err(GraphError::Invalid("the log is empty: make the graph first".into()));
+        }
+    }
+    Err(GraphError::Unavailable("the log cannot be read".into()))
+}

@@ -1,0 +1,189 @@
+"""A graph on several nodes: processes that follow a topic of a real Kafka broker, and are killed."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import mangrovedb as mg
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "deploy" / "kafka"))
+brokers = pytest.importorskip("brokers")
+
+COMMAND = [sys.executable, "-m", "mangrovedb.cli"]
+
+
+def run(*arguments):
+    """What the command writes, once it has ended well."""
+    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """The address of a broker."""
+    refused = subprocess.run([*COMMAND, "cluster", "create", "x", "--log", "kafka://127.0.0.1:1"], capture_output=True, text=True)
+    if "has no client for Kafka" in refused.stderr:
+        pytest.skip("left out: this build has no client for Kafka (make install CLUSTER=1)")
+    try:
+        with brokers.Brokers(tmp_path_factory.mktemp("kafka")) as started:
+            yield f"kafka://{started.addresses}"
+    except brokers.Missing as missing:
+        pytest.skip(f"left out: {missing}")
+
+
+class Graph:
+    """A graph on two nodes, each a process."""
+
+    def __init__(self, name, log, directory):
+        self.name, self.log, self.directory = name, log, directory
+        arguments = ["cluster", "up", name, "--log", log, "--shards", "4", "--nodes", "2", "--data", str(directory)]
+        up = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120)
+        started = re.findall(r"(node-\d): process (\d+), (\S+), shards (\S+)", up.stderr)
+        self.nodes = {node: (int(process), address, shards) for node, process, address, shards in started}
+        assert up.returncode == 0, up.stderr
+        self.address = up.stdout.strip()
+
+    def kill(self, node, how=signal.SIGKILL):
+        process = self.nodes[node][0]
+        os.kill(process, how)
+        for _ in range(200):
+            try:  # it is our child only if this process started it
+                os.waitpid(process, os.WNOHANG)
+            except ChildProcessError:
+                pass
+            if not Path(f"/proc/{process}").exists() or " Z " in Path(f"/proc/{process}/stat").read_text():
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"{node} does not end")
+
+    def start(self, node):
+        _, address, shards = self.nodes[node]
+        directory = self.directory / node
+        arguments = ["node", self.name, "--as", node, "--data", directory, "--shards", shards, "--listen", address, "--log", self.log]
+        out = open(self.directory / f"{node}.log", "a")
+        started = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=out, stderr=out)
+        self.nodes[node] = (started.pid, address, shards)
+
+    def stop(self):
+        for node in self.nodes:
+            try:
+                self.kill(node)
+            except ProcessLookupError:
+                pass
+
+
+@pytest.fixture
+def graph(log, tmp_path, request):
+    name = re.sub(r"\W", "-", request.node.name)
+    graph = Graph(name, log, tmp_path / "nodes")
+    yield graph
+    graph.stop()
+
+
+def test_a_connected_graph_is_used_like_any_other(graph, tmp_path):
+    db = mg.connect(graph.address)
+    assert db.query("g.V().count()").one() == 0
+    db.query("g.addV('person').property(id, 'ada').property('born', 1815).as('a').addV('person').property(id, 'bob').addE('knows').from('a')")
+    assert db.query("g.V('ada').out('knows').id()").to_list() == ["bob"]
+    with db.transaction() as tx:
+        tx.query("g.V('ada').property('born', 1816)")
+        assert tx.query("g.V('ada').values('born')").one() == 1816
+        assert mg.connect(graph.address).query("g.V('ada').values('born')").one() == 1815
+    assert mg.connect(graph.address).query("g.V('ada').values('born')").one() == 1816
+    with pytest.raises(mg.QueryError, match="exists already"):
+        db.query("g.addV('person').property(id, 'ada')")
+    (tmp_path / "v.csv").write_text("~id,~label,n:int\n" + "".join(f"{at},p,{at % 7}\n" for at in range(1000)))
+    (tmp_path / "e.csv").write_text("~from,~to,~label\n" + "".join(f"{at},{at * 7 % 1000},k\n" for at in range(1000)))
+    assert db.load(tmp_path / "v.csv", tmp_path / "e.csv")
+    with db.ingest() as rows:
+        rows.add_vertices("q", {"~id": list(range(5000, 5100))})
+    assert db.query("g.V().groupCount().by(label)").one() == {"person": 2, "p": 1000, "q": 100}
+    assert db.query("g.V(3).repeat(out('k')).times(2).id()").to_list() == [147]
+    assert db.create_index("p", "n") is True
+    assert db.query("g.V().has('p', 'n', 3).count()").one() == len([at for at in range(1000) if at % 7 == 3])
+    assert db.check() == []
+    assert "1,102 vertices" in run("check", graph.address)
+    status = json.loads(run("cluster", "status", graph.address, "--format", "json"))
+    assert [node["shards"] for node in status["nodes"]] == [[0, 2], [1, 3]]
+    assert [node["writer"] for node in status["nodes"]].count(True) == 1
+    assert run("query", graph.address, "g.V('ada').values('born')", "--format", "json").strip() in ("1816", "[1816]")
+
+
+def test_nodes_are_killed_and_nothing_acknowledged_is_lost(graph):
+    acknowledged, stopped, failed = [], threading.Event(), []
+
+    def write():
+        db = mg.connect(graph.address)
+        number = 0
+        while not stopped.is_set():
+            number += 1
+            try:
+                db.query("g.addV('n').property(id, i).as('a').V(0).as('hub').addE('to').from('a').addE('back').from('hub').to('a')", {"i": number})
+                acknowledged.append(number)
+            except mg.MangroveError as error:
+                if "Try again" not in str(error):
+                    failed.append(error)
+
+    db = mg.connect(graph.address)
+    db.query("g.addV('hub').property(id, 0)")
+    writer = threading.Thread(target=write)
+    writer.start()
+    deadline = time.monotonic() + 60
+    for node in ("node-0", "node-1", "node-0"):
+        before = len(acknowledged)
+        while len(acknowledged) < before + 20 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        graph.kill(node)
+        graph.start(node)
+    before = len(acknowledged)
+    while len(acknowledged) < before + 20 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    stopped.set()
+    writer.join()
+    assert failed == []
+    assert len(acknowledged) > before, "nothing was written after the last kill"
+    db = mg.connect(graph.address)
+    there = db.query("g.V().hasLabel('n').id()").to_list()
+    assert len(set(there)) == len(there) and set(acknowledged) <= set(there)
+    for direction in ("g.V(0).in('to').id()", "g.V(0).out('back').id()", "g.V().hasLabel('n').where(out('to')).id()"):
+        assert sorted(db.query(direction).to_list()) == sorted(there)
+    assert db.check() == []
+
+
+def test_what_cannot_be_is_refused(log, tmp_path):
+    with pytest.raises(mg.OpenError, match="is no address of a graph: write mangrove://host:port/NAME"):
+        mg.connect("localhost:7701")
+    with pytest.raises(mg.OpenError, match="cannot reach the node at 127.0.0.1:1"):
+        mg.connect("mangrove://127.0.0.1:1/air")
+    refusals = [
+        (["node", "nothing", "--data", tmp_path, "--shards", "0", "--listen", "127.0.0.1:0", "--log", log], "has no graph nothing"),
+        (["node", "x", "--data", tmp_path, "--shards", "0", "--listen", "0.0.0.0:0", "--log", log], "listens on this machine only"),
+        (["cluster", "create", "x", "--log", "kafka://example.com:9092"], "is not this machine"),
+        (["cluster", "create", "x", "--log", log, "--shards", "5000"], "a graph has 1 to 4096 shards"),
+    ]
+    for arguments, said in refusals:
+        done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+        assert done.returncode != 0 and said in done.stderr, done.stderr
+    run("cluster", "create", "once", "--log", log)
+    again = subprocess.run([*COMMAND, "cluster", "create", "once", "--log", log], capture_output=True, text=True)
+    assert "has a graph once already" in again.stderr
+
+
+def test_a_shard_is_no_database(graph):
+    shard = next((graph.directory / "node-0").iterdir())
+    graph.kill("node-0", signal.SIGTERM)
+    with pytest.raises(mg.OpenError, match="is shard .* of the 4 of graph .*: reach it through the node that has it"):
+        mg.open(shard)
+    shutil.rmtree(graph.directory / "node-0")
+    graph.start("node-0")  # it reads the whole log again
+    assert mg.connect(graph.address).query("g.V().count()").one() == 0
