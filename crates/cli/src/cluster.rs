@@ -178,7 +178,7 @@ fn wait_for(address: &GraphAddress, nodes: &mut [(Child, PathBuf)]) -> Result<()
     loop {
         for (node, log) in nodes.iter_mut() {
             if let Ok(Some(status)) = node.try_wait() {
-                let said = fs::read_to_string(&log).unwrap_or_default();
+                let said = fs::read_to_string(log).unwrap_or_default();
                 return Err(Failure::Request(format!("a node has ended ({status}): {}", said.trim_end())));
             }
         }
