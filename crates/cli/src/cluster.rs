@@ -39,10 +39,10 @@ pub struct Create {
     /// The log: kafka://host:port,host:port
     #[arg(long)]
     log: LogAddress,
-    /// Shards, which never change: some four for each node that there may be
+    /// Number of shards, fixed for ever: about four for each node that you may ever have
     #[arg(long, default_value_t = 16)]
     shards: u16,
-    /// Copies of the log, on as many brokers
+    /// Copies of the log, on as many brokers. With one, the graph is lost with its broker
     #[arg(long, default_value_t = 1)]
     copies: usize,
     /// Whether ids of vertices are unique in the graph, or within their label
@@ -63,6 +63,7 @@ pub struct Up {
     /// Directory for the shards and the output of the nodes
     #[arg(long)]
     data: PathBuf,
+    /// Number of nodes
     #[arg(long, default_value_t = 2)]
     nodes: u16,
 }
@@ -94,13 +95,17 @@ impl Cluster {
 
 impl Create {
     fn run(&self) -> Result<(), Failure> {
+        if !(1..=cluster::SHARDS_MAX).contains(&self.shards) {
+            return Err(Failure::Usage(format!("a graph has 1 to {} shards, not {}", cluster::SHARDS_MAX, self.shards)));
+        }
         super::node::create_log(&self.log, &self.name, self.copies)?;
         let id_space = match self.id_space {
             Space::Graph => IdSpace::Graph,
             Space::Label => IdSpace::Label,
         };
         let log = open_log(&self.log, &self.name)?;
-        cluster::make_graph(&*log, self.shards, id_space).map_err(|error| Failure::Request(error.to_string()))?;
+        cluster::make_graph(&*log, &self.name, self.shards, id_space)
+            .map_err(|error| Failure::Request(error.to_string()))?;
         Ok(())
     }
 }

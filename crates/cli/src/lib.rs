@@ -232,14 +232,19 @@ fn say(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{message}");
 }
 
+/// Whether a database is named by the address of a graph on many nodes.
+fn is_address(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.starts_with("mangrove://"))
+}
+
 /// Connects to a graph on many nodes, if that is what a path is.
-fn connected(path: &Path) -> Option<Result<Database, Failure>> {
+fn connected(path: &Path, is_read_only: bool) -> Option<Result<Database, Failure>> {
     let address = path.to_str().filter(|text| text.starts_with("mangrove://"))?;
-    Some(Database::connect(address).map_err(Failure::from))
+    Some(Database::connect_with(address, is_read_only).map_err(Failure::from))
 }
 
 fn open_reading(path: &Path) -> Result<Database, Failure> {
-    if let Some(database) = connected(path) {
+    if let Some(database) = connected(path, true) {
         return database;
     }
     // Opening a lake tells what to name instead of a directory of files, or of one of them.
@@ -250,7 +255,7 @@ fn open_reading(path: &Path) -> Result<Database, Failure> {
 }
 
 fn open_writing(path: &Path) -> Result<Database, Failure> {
-    if let Some(database) = connected(path) {
+    if let Some(database) = connected(path, false) {
         return database;
     }
     if mangrove::is_description(path) {

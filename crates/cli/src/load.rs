@@ -193,7 +193,7 @@ impl Load {
         id_space: Option<IdSpace>,
         load: impl FnOnce(&Database, &mut Bar) -> Result<(LoadReport, Option<LayoutReport>), mangrove::LoadError>,
     ) -> Result<(), Failure> {
-        let made = !self.db.exists();
+        let made = !self.db.exists() && !super::is_address(&self.db);
         let database = self.open(id_space)?;
         let started = Instant::now();
         match load(&database, &mut Bar::new(self.quiet)) {
@@ -342,6 +342,11 @@ impl Load {
 
     fn rejects_file(&self) -> PathBuf {
         let beside = || {
+            // Beside a graph on many nodes is here.
+            if super::is_address(&self.db) {
+                let graph = self.db.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                return PathBuf::from(format!("{graph}.rejects.csv"));
+            }
             let mut name = self.db.as_os_str().to_owned();
             name.push(".rejects.csv");
             PathBuf::from(name)
@@ -350,7 +355,7 @@ impl Load {
     }
 
     fn open(&self, needed: Option<IdSpace>) -> Result<Database, Failure> {
-        if let Some(database) = super::connected(&self.db) {
+        if let Some(database) = super::connected(&self.db, false) {
             return database;
         }
         // An export names the id space that it needs.

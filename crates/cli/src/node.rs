@@ -28,8 +28,8 @@ pub struct Node {
     /// The log: kafka://host:port,host:port
     #[arg(long)]
     log: LogAddress,
-    /// Name of the node. It keeps it when it starts again
-    #[arg(long = "as", value_name = "NAME", default_value = "node")]
+    /// Name of the node, which no other node of the graph has. It keeps it when it starts again
+    #[arg(long = "as", value_name = "NAME")]
     name: String,
 }
 

@@ -28,6 +28,9 @@ pub trait Peer: Send + Sync {
     fn tell(&self, call: Call);
 }
 
+/// The way to a node, or why there is none.
+pub type Way = Result<Arc<dyn Peer>>;
+
 /// The ways to the nodes of a graph.
 pub trait Peers: Send + Sync {
     fn placement(&self) -> Placement;
@@ -35,8 +38,8 @@ pub trait Peers: Send + Sync {
     /// A node that has a shard.
     fn of_shard(&self, shard: u16) -> Result<Arc<dyn Peer>>;
 
-    /// All nodes, with their names.
-    fn all(&self) -> Result<Vec<(String, Arc<dyn Peer>)>>;
+    /// All nodes that have shards, with their names. Some may not be there.
+    fn all(&self) -> Result<Vec<(String, Way)>>;
 
     /// The node that writes, or one that may become it. `known` is a process that is said to write.
     fn writer(&self, known: Option<u64>) -> Result<Arc<dyn Peer>>;

@@ -81,7 +81,8 @@ impl<L: Line> Catalog for Remote<L> {
             return true;
         }
         (schema.index(of).is_some() || matches!(encoding, Encoding::Searchable { .. }))
-            && self.flags(&Ask::IsSearchable(of, predicate.clone()), 1).is_ok_and(|flags| flags == [true])
+            // If the shard does not answer, the search itself fails, and says why.
+            && self.flags(&Ask::IsSearchable(of, predicate.clone()), 1).map_or(true, |flags| flags == [true])
     }
 
     fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {

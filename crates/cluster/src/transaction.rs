@@ -8,13 +8,15 @@ use mangrove_graph::{GraphError, Result};
 
 use crate::change::ClusterChange;
 use crate::gateway::{CutStore, Gateway, Limits, Peer};
-use crate::log::RequestId;
+use crate::log::{RequestId, TRANSACTION_BYTES_MAX};
 use crate::overlay::Overlay;
 use crate::section::Recorder;
 use crate::wire::{Call, Reply, damaged};
 
 /// How long one call waits for the turn.
 const WAIT: Duration = Duration::from_millis(250);
+/// How often a turn is looked for, if something is missing when it comes.
+const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(100);
 /// A lost commit is looked for so long.
 const LOOK: Duration = Duration::from_secs(60);
@@ -58,9 +60,17 @@ impl ClusterTransaction {
     /// # Errors
     /// [`GraphError::Busy`] if it does not come in time, [`GraphError::Unavailable`] if no node can write.
     pub fn begin(gateway: &Arc<Gateway>, patience: &TurnPatience<'_>, limits: &Limits) -> Result<Self> {
-        let turn = turn(gateway, patience)?;
-        let change = Self::with_turn(gateway, &turn, limits)?;
-        Ok(Self { gateway: gateway.clone(), turn, change })
+        let mut tries = 0;
+        loop {
+            let turn = turn(gateway, patience)?;
+            tries += 1;
+            match Self::with_turn(gateway, &turn, limits) {
+                Ok(change) => return Ok(Self { gateway: gateway.clone(), turn, change }),
+                // The role may have gone to another node just now.
+                Err(GraphError::Unavailable(_)) if tries < TRIES => std::thread::sleep(PAUSE),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     fn with_turn(gateway: &Gateway, turn: &Turn, limits: &Limits) -> Result<Change> {
@@ -98,6 +108,11 @@ impl ClusterTransaction {
         if sections.is_empty() {
             return Ok(None);
         }
+        let bytes: usize = sections.iter().map(|section| section.changes.len()).sum();
+        if bytes > TRANSACTION_BYTES_MAX {
+            let what = format!("a transaction of {bytes} bytes is too large for the log; ingest() commits batch by batch");
+            return Err(GraphError::Limit { what, limit: TRANSACTION_BYTES_MAX as u64 });
+        }
         let request = RequestId(uuid::Uuid::new_v4().as_u128());
         self.turn.is_over = true;
         let commit = Call::Commit { turn: self.turn.number, request, sections };
@@ -116,17 +131,18 @@ impl ClusterTransaction {
     /// Asks the nodes whether a transaction was made.
     fn look_for(&self, request: RequestId) -> Result<Option<u64>> {
         let (until, mut known) = (Instant::now() + LOOK, None);
-        loop {
+        while Instant::now() < until {
             let asked = self.gateway.peers().writer(known).and_then(|writer| writer.call(&Call::WasMade(request), None));
             match asked {
                 Ok(Reply::Made(made)) => return Ok(made),
                 Ok(Reply::Elsewhere { writer }) => known = writer,
                 Ok(_) => return Err(damaged("what was made")),
-                Err(error) if Instant::now() >= until => return Err(error),
                 Err(_) => known = None,
             }
             std::thread::sleep(PAUSE);
         }
+        let message = "no node says whether this transaction was made: look before you repeat it".into();
+        Err(GraphError::Storage { message, source: None })
     }
 }
 

@@ -87,7 +87,7 @@ impl KafkaLog {
         let topic = topic_of(name);
         let admin: AdminClient<DefaultClientContext> =
             config(brokers).create().map_err(|error| unavailable("takes no client", error))?;
-        let (bytes, least) = (RECORD_BYTES_MAX.to_string(), copies.div_ceil(2).max(1).to_string());
+        let (bytes, least) = (RECORD_BYTES_MAX.to_string(), (copies / 2 + 1).to_string());
         let new = NewTopic::new(&topic, 1, TopicReplication::Fixed(copies as i32))
             .set("cleanup.policy", "delete")
             .set("retention.ms", "-1")
@@ -104,19 +104,6 @@ impl KafkaLog {
             }
             Some(Err((_, error))) => Err(GraphError::Invalid(format!("Kafka cannot make the topic {topic}: {error}"))),
             None => Err(unavailable("does not say", "whether it made the topic")),
-        }
-    }
-
-    /// Deletes the topic of a graph, and with it the graph.
-    pub fn delete(brokers: &str, name: &str) -> Result<()> {
-        let topic = topic_of(name);
-        let admin: AdminClient<DefaultClientContext> =
-            config(brokers).create().map_err(|error| unavailable("takes no client", error))?;
-        let options = AdminOptions::new().operation_timeout(Some(PATIENCE)).request_timeout(Some(PATIENCE));
-        let gone = now(admin.delete_topics(&[&topic], &options)).map_err(|error| unavailable("does not answer", error))?;
-        match gone.into_iter().next() {
-            Some(Err((_, error))) => Err(GraphError::Invalid(format!("Kafka cannot delete the topic {topic}: {error}"))),
-            _ => Ok(()),
         }
     }
 }

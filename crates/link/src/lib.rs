@@ -7,7 +7,7 @@
 //!   client   a way to a node
 //!   ways     the ways to all nodes of a graph, found by asking one of them
 //! ```
-//! The service is `mangrove.Node/Talk`. Each message is a [frame](frames::Frame): a number, and a call or a reply as postcard writes it.
+//! The service is `mangrove.Node/Talk`. Each message is a frame: a number, and a call or a reply as postcard writes it.
 
 mod client;
 mod frames;

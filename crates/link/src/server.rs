@@ -14,7 +14,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use mangrove_cluster::node::{Node, Session};
-use mangrove_cluster::wire::SentError;
+use mangrove_cluster::wire::{Call, SentError};
 use mangrove_graph::{CancelToken, GraphError};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tonic::codegen::http::{Request as HttpRequest, Response as HttpResponse};
@@ -124,6 +124,11 @@ impl StreamingService<Frame> for Talk {
     }
 }
 
+/// A call that panicked. The panic itself was shown by the node.
+fn bug() -> GraphError {
+    GraphError::Storage { message: "a bug of the node: its output says which".into(), source: None }
+}
+
 /// The calls of a client that are being answered.
 type Running = Arc<Mutex<HashMap<u64, CancelToken>>>;
 
@@ -141,7 +146,8 @@ async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, 
             (Ok(frames::Request::Name(name)), _) => {
                 session = Some(Arc::new(Session::new(node.clone(), format!("{name} ({from})"))));
             }
-            (Ok(frames::Request::Tell(call)), _) => told(&session, call),
+            // These take no time. Nothing else is done on a thread that carries messages.
+            (Ok(frames::Request::Tell(call @ (Call::Release { .. } | Call::Rollback { .. }))), _) => told(&session, call),
             (Ok(frames::Request::Cancel(number)), _) => {
                 if let Some(cancel) = running.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
                     cancel.cancel();
@@ -153,17 +159,18 @@ async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, 
                 let cancel = CancelToken::default();
                 running.lock().unwrap_or_else(PoisonError::into_inner).insert(number, cancel.clone());
                 tokio::task::spawn_blocking(move || {
-                    let reply = session.serve(call, cancel).map_err(SentError::from);
+                    let served = std::panic::AssertUnwindSafe(|| session.serve(call, cancel));
+                    let reply = std::panic::catch_unwind(served).unwrap_or_else(|_| Err(bug())).map_err(SentError::from);
                     running.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-                    drop(place);
                     let sent = frame(&Response { number, reply });
                     let sent = sent.or_else(|error| frame(&Response { number, reply: Err(error.into()) }));
                     if let Ok(sent) = sent {
                         let _ = replies.blocking_send(sent); // the client may be gone
                     }
+                    drop(place);
                 });
             }
-            (Ok(frames::Request::Call(..)), None) | (Err(_), _) => {
+            (Ok(frames::Request::Call(..) | frames::Request::Tell(_)), _) | (Err(_), _) => {
                 let error = GraphError::Invalid("this is no client of this version".into());
                 tracing::warn!(%from, %error, "a client was sent away");
                 break;

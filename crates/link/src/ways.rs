@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mangrove_cluster::Placement;
-use mangrove_cluster::gateway::{Gateway, Peer, Peers};
+use mangrove_cluster::gateway::{Gateway, Peer, Peers, Way};
 use mangrove_cluster::log::{GraphRecord, Member};
 use mangrove_cluster::wire::{Call, Reply};
 use mangrove_graph::{GraphError, Result};
@@ -85,6 +85,10 @@ impl Ways {
         for node in &address.nodes {
             let said = Link::connect(node, name).and_then(|link| Ok((link.call(&Call::Hello, None)?, link)));
             match said {
+                Ok((Reply::Hello { graph, .. }, _)) if graph.name != address.graph => {
+                    let (wanted, found) = (&address.graph, graph.name);
+                    why = Some(GraphError::Invalid(format!("the node at {node} has the graph {found}, not {wanted}")));
+                }
                 Ok((Reply::Hello { graph, members, writer }, link)) => {
                     let links = HashMap::from([(node.clone(), Arc::new(link))]);
                     let state = State { members, writer, asked: Some(Instant::now()), links, ..State::default() };
@@ -121,7 +125,10 @@ impl Ways {
             return Err(GraphError::Unavailable(format!("the node at {address} did not answer")));
         }
         drop(state);
-        let made = Link::connect(address, &self.name);
+        let made = Link::connect(address, &self.name).and_then(|link| match link.call(&Call::Hello, None)? {
+            Reply::Hello { graph, .. } if graph.id == self.graph.id => Ok(link),
+            _ => Err(GraphError::Unavailable(format!("the node at {address} has another graph"))),
+        });
         state = self.state();
         match made {
             Ok(link) => {
@@ -202,11 +209,12 @@ impl Peers for Ways {
         self.reach(|member| member.shards.contains(&shard), &format!("no node has shard {shard}"))
     }
 
-    fn all(&self) -> Result<Vec<(String, Arc<dyn Peer>)>> {
+    fn all(&self) -> Result<Vec<(String, Way)>> {
         self.ask(REST)?;
         let members = self.state().members.clone();
         let has_shards = members.into_iter().filter(|member| !member.shards.is_empty());
-        has_shards.map(|member| Ok((member.name, self.link(&member.address)? as Arc<dyn Peer>))).collect()
+        let way = |address: &str| Ok(self.link(address)? as Arc<dyn Peer>);
+        Ok(has_shards.map(|member| (member.name, way(&member.address))).collect())
     }
 
     fn writer(&self, known: Option<u64>) -> Result<Arc<dyn Peer>> {

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mangrove_cluster::gateway::{CutGraph, Gateway, HeldCut, Limits, Peers};
 use mangrove_cluster::log::{GraphRecord, Record, WriterPace};
@@ -30,15 +30,28 @@ const MADE: std::time::Duration = std::time::Duration::from_secs(20);
 /// A graph on many nodes.
 pub struct ClusterBackend {
     gateway: Arc<Gateway>,
-    /// Who has a transaction open, in this process.
+    is_read_only: bool,
+    /// Who has a transaction open through this handle.
     writing: Arc<Mutex<Vec<Writer>>>,
 }
 
+/// The graphs to which this process is connected. All handles of one share their connections, and read what any of them has committed.
+static CONNECTED: Mutex<Vec<(String, Weak<Gateway>)>> = Mutex::new(Vec::new());
+
 impl ClusterBackend {
     /// Connects to the nodes of an address.
-    pub fn connect(address: &GraphAddress) -> Result<Self> {
+    pub fn connect(address: &GraphAddress, is_read_only: bool) -> Result<Self> {
+        let (wanted, writing) = (address.to_string(), Arc::default());
+        let mut connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
+        connected.retain(|(_, gateway)| gateway.strong_count() > 0);
+        let known = connected.iter().find(|(address, _)| *address == wanted).and_then(|(_, gateway)| gateway.upgrade());
+        if let Some(gateway) = known {
+            return Ok(Self { gateway, is_read_only, writing });
+        }
         let name = format!("process {}", std::process::id());
-        Ok(Self { gateway: Ways::find(address, &name)?.gateway(), writing: Arc::default() })
+        let gateway = Ways::find(address, &name)?.gateway();
+        connected.push((wanted, Arc::downgrade(&gateway)));
+        Ok(Self { gateway, is_read_only, writing })
     }
 }
 
@@ -50,6 +63,9 @@ impl Backend for ClusterBackend {
     }
 
     fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
+        if self.is_read_only {
+            return Err(GraphError::ReadOnly);
+        }
         let place = Place::take(&self.writing, writer)?;
         let (limits, patience) =
             (Limits::default(), TurnPatience { timeout: patience.timeout, cancelled: patience.cancelled });
@@ -58,14 +74,17 @@ impl Backend for ClusterBackend {
     }
 
     fn is_read_only(&self) -> bool {
-        false
+        self.is_read_only
     }
 
     fn check(&self) -> Result<CheckReport> {
         let mut found = Vec::new();
         for (name, node) in self.gateway.peers().all()? {
-            let Reply::Checked(what) = node.call(&Call::Check, None)? else { return Err(unexpected(&name)) };
-            found.extend(what.into_iter().map(|what| format!("{name}: {what}")));
+            match node.and_then(|node| node.call(&Call::Check, None)) {
+                Ok(Reply::Checked(what)) => found.extend(what.into_iter().map(|what| format!("{name}: {what}"))),
+                Ok(_) => return Err(unexpected(&name)),
+                Err(error) => found.push(format!("{name} could not be checked: {error}")),
+            }
         }
         let counted = self.view(None)?.statistics()?;
         Ok(CheckReport {
@@ -80,7 +99,7 @@ impl Backend for ClusterBackend {
     fn stats(&self) -> Result<StoreStats> {
         let mut file_bytes = 0;
         for (name, node) in self.gateway.peers().all()? {
-            let Reply::Size(bytes) = node.call(&Call::Size, None)? else { return Err(unexpected(&name)) };
+            let Reply::Size(bytes) = node?.call(&Call::Size, None)? else { return Err(unexpected(&name)) };
             file_bytes += bytes;
         }
         Ok(StoreStats { file_bytes, ..StoreStats::default() })
@@ -91,7 +110,7 @@ impl Backend for ClusterBackend {
     }
 
     fn compact(&self, _: Writer, _: Patience<'_>) -> Result<u64> {
-        Err(GraphError::Invalid("the nodes compress their shards by themselves".into()))
+        Err(GraphError::Invalid("a graph on many nodes is compressed by its nodes, from time to time".into()))
     }
 }
 
@@ -272,12 +291,12 @@ impl RunningNode {
 ///
 /// # Errors
 /// If the log has a graph already.
-pub fn make_graph(log: &dyn Log, shards: u16, id_space: IdSpace) -> Result<GraphRecord> {
+pub fn make_graph(log: &dyn Log, name: &str, shards: u16, id_space: IdSpace) -> Result<GraphRecord> {
     if !(1..=SHARDS_MAX).contains(&shards) {
         return Err(GraphError::Invalid(format!("a graph has 1 to {SHARDS_MAX} shards, not {shards}")));
     }
     let (id, seed) = mangrove_graph::Uuid::new_v4().as_u64_pair();
-    let graph = GraphRecord { id: id | 1, placement: Placement { shards, seed, id_space } };
+    let graph = GraphRecord { id: id | 1, name: name.to_owned(), placement: Placement { shards, seed, id_space } };
     log.append(Record::Graph(graph.clone()).to_bytes()?)?;
     let until = std::time::Instant::now() + MADE;
     loop {
@@ -296,7 +315,8 @@ pub fn make_graph(log: &dyn Log, shards: u16, id_space: IdSpace) -> Result<Graph
 /// If no node answers.
 pub fn members(address: &GraphAddress) -> Result<(GraphRecord, Vec<Member>, Option<u64>)> {
     let ways = Ways::find(address, "status")?;
-    let (name, node) = ways.all()?.into_iter().next().ok_or_else(|| unexpected("the graph"))?;
+    let there = ways.all()?.into_iter().find_map(|(name, node)| Some((name, node.ok()?)));
+    let (name, node) = there.ok_or_else(|| unexpected("the graph"))?;
     match node.call(&Call::Hello, None)? {
         Reply::Hello { graph, members, writer } => Ok((graph, members, writer)),
         _ => Err(unexpected(&name)),
@@ -304,7 +324,7 @@ pub fn members(address: &GraphAddress) -> Result<(GraphRecord, Vec<Member>, Opti
 }
 
 /// The graph that a log is of: its first record.
-pub fn graph_of(log: &dyn Log) -> Result<GraphRecord> {
+fn graph_of(log: &dyn Log) -> Result<GraphRecord> {
     let (mut reader, mut found) = (log.reader(0)?, Vec::new());
     for _ in 0..100 {
         let ended = reader.read(std::time::Duration::from_millis(100), &mut found)?;

@@ -94,11 +94,20 @@ impl Database {
     /// # Errors
     /// If the address cannot be read, or if no node answers.
     pub fn connect(address: &str) -> Result<Self, OpenError> {
+        Self::connect_with(address, false)
+    }
+
+    /// The same. A handle that is read-only refuses to write.
+    ///
+    /// # Errors
+    /// Those of [`connect`](Self::connect).
+    pub fn connect_with(address: &str, is_read_only: bool) -> Result<Self, OpenError> {
         let invalid = |error: &dyn std::fmt::Display| OpenError::Cluster(GraphError::Invalid(error.to_string()));
         let parsed: GraphAddress = address.parse().map_err(|error| invalid(&error))?;
         let doing = || format!("connecting to {address}");
-        let backend =
-            guard::run(&std::env::temp_dir(), &doing, || ClusterBackend::connect(&parsed).map_err(OpenError::Cluster))?;
+        let backend = guard::run(&std::env::temp_dir(), &doing, || {
+            ClusterBackend::connect(&parsed, is_read_only).map_err(OpenError::Cluster)
+        })?;
         Ok(Self::over(backend, address))
     }
 

@@ -87,7 +87,7 @@ impl World {
             applied: Vec::new(),
             position: Position::default(),
             open: Vec::new(),
-            cuts: Cuts::new(0, Vec::new(), 0, CUTS),
+            cuts: Cuts::new(0, Vec::new(), CUTS),
         };
         Self {
             random,
@@ -333,7 +333,7 @@ impl Shard {
         if crashes {
             self.open.clear();
             self.follower = Follower::new(number, self.position);
-            self.cuts = Cuts::new(self.position.standing.number, self.applied.clone(), now, CUTS);
+            self.cuts = Cuts::new(self.position.standing.number, self.applied.clone(), CUTS);
         } else if step.is_cut {
             self.position = Position::from_bytes(&self.follower.position().to_bytes().expect("bytes")).expect("a position");
             self.cuts.made(commit, changed.map(|first| (first, self.applied.clone())), now);

@@ -61,6 +61,7 @@ impl<T: ShardWrite> ClusterChange<T> {
                 let alike = given.entry(kind_of(value)).or_default();
                 let among = alike.iter().find(|(other, by)| by != element && is_same.matches(other)).map(|(_, by)| *by);
                 let before = view.search_all(of, &is_same)?;
+                let before = Some(before.ok_or_else(|| GraphError::corrupt("a unique index that finds nothing"))?);
                 let before = before.and_then(|found| found.iter().find(|other| !ours.contains(other)));
                 if let Some(other) = among.or(before) {
                     return Err(self.not_unique(of, value, other));

@@ -17,14 +17,15 @@ pub struct CutPace {
 
 impl Default for CutPace {
     fn default() -> Self {
-        Self { free: 1_000, held: 60_000, count: 256 }
+        Self { free: 1_000, held: 600_000, count: 256 }
     }
 }
 
 struct Cut<S> {
     /// `None` once the cut is gone. It tells what was there.
     view: Option<S>,
-    made: u64,
+    /// When the shard changed after it; never for the newest.
+    replaced: Option<u64>,
     holds: u32,
 }
 
@@ -48,8 +49,8 @@ pub struct Cuts<S> {
 
 impl<S> Cuts<S> {
     /// The shard as it is at its first number.
-    pub fn new(number: u64, view: S, now: u64, pace: CutPace) -> Self {
-        let first = Cut { view: Some(view), made: now, holds: 0 };
+    pub fn new(number: u64, view: S, pace: CutPace) -> Self {
+        let first = Cut { view: Some(view), replaced: None, holds: 0 };
         Self { kept: BTreeMap::from([(number, first)]), applied: number, pace }
     }
 
@@ -63,9 +64,12 @@ impl<S> Cuts<S> {
     pub fn made(&mut self, number: u64, changed: Option<(u64, S)>, now: u64) -> Vec<S> {
         self.applied = self.applied.max(number);
         if let Some((first, view)) = changed {
+            if let Some((_, newest)) = self.kept.iter_mut().next_back() {
+                newest.replaced = Some(now);
+            }
             // Nobody saw the shard between that commit and this cut.
-            self.kept.entry(first).or_insert(Cut { view: None, made: now, holds: 0 });
-            self.kept.insert(number, Cut { view: Some(view), made: now, holds: 0 });
+            self.kept.entry(first).or_insert(Cut { view: None, replaced: Some(now), holds: 0 });
+            self.kept.insert(number, Cut { view: Some(view), replaced: None, holds: 0 });
         }
         self.prune(now)
     }
@@ -106,7 +110,7 @@ impl<S> Cuts<S> {
         let mut dropped = Vec::new();
         let mut excess = self.kept.values().filter(|cut| cut.view.is_some()).count().saturating_sub(self.pace.count);
         for (_, cut) in self.kept.range_mut(..newest).filter(|(_, cut)| cut.view.is_some()) {
-            let age = now.saturating_sub(cut.made);
+            let age = now.saturating_sub(cut.replaced.unwrap_or(now));
             let is_over = age >= if cut.holds > 0 { self.pace.held } else { self.pace.free };
             if is_over || excess > 0 {
                 dropped.extend(cut.view.take());
@@ -133,25 +137,27 @@ mod tests {
 
     #[test]
     fn a_cut_is_read_until_it_is_dropped() {
-        let mut cuts = Cuts::new(3, "three", 0, PACE);
+        let mut cuts = Cuts::new(3, "three", PACE);
         assert_eq!((cuts.at(2), cuts.at(3), cuts.at(4)), (Found::Gone, Found::At(&"three"), Found::Later));
         assert!(cuts.made(5, None, 1).is_empty());
         assert_eq!((cuts.at(5), cuts.applied()), (Found::At(&"three"), 5));
         assert!(cuts.made(8, Some((7, "eight")), 2).is_empty() && cuts.hold(6));
         assert_eq!([6, 7, 8].map(|n| cuts.at(n)), [Found::At(&"three"), Found::Gone, Found::At(&"eight")]);
-        assert_eq!(cuts.made(9, Some((9, "nine")), 13), ["eight"]);
+        assert!(cuts.made(9, Some((9, "nine")), 13).is_empty());
+        assert_eq!(cuts.prune(23), ["eight"]);
         assert_eq!([6, 7, 8, 9].map(|n| cuts.at(n)), [Found::At(&"three"), Found::Gone, Found::Gone, Found::At(&"nine")]);
         assert!(!cuts.hold(8));
         cuts.release(6);
-        assert_eq!((cuts.prune(14), cuts.at(6)), (vec!["three"], Found::Gone));
+        assert_eq!((cuts.prune(24), cuts.at(6)), (vec!["three"], Found::Gone));
     }
 
     #[test]
     fn holds_end_and_few_cuts_are_kept() {
-        let mut cuts = Cuts::new(0, 0, 0, PACE);
+        let mut cuts = Cuts::new(0, 0, PACE);
         assert!(cuts.hold(0));
-        assert_eq!(cuts.made(1, Some((1, 1)), 100), [0]);
-        let dropped: Vec<u64> = (2..10).flat_map(|n| cuts.made(n, Some((n, n)), 100)).collect();
+        assert!(cuts.made(1, Some((1, 1)), 100).is_empty());
+        assert_eq!(cuts.prune(200), [0]);
+        let dropped: Vec<u64> = (2..10).flat_map(|n| cuts.made(n, Some((n, n)), 200)).collect();
         assert_eq!(dropped, [1, 2, 3, 4, 5]);
         assert_eq!((cuts.at(5), cuts.at(6)), (Found::Gone, Found::At(&6)));
     }

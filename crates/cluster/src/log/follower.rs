@@ -61,6 +61,7 @@ impl fmt::Display for LogError {
 impl std::error::Error for LogError {}
 
 /// A shard's reader of the log.
+#[derive(Clone)]
 pub struct Follower {
     shard: u16,
     position: Position,
@@ -89,7 +90,9 @@ impl Follower {
         let counts = self.position.standing.take(record);
         Ok(match record {
             Record::Commit(commit) if counts => Step { section: commit.section(self.shard), is_cut: commit.is_cut },
-            Record::Alive { .. } if counts => Step { section: None, is_cut: true },
+            Record::Open { .. } | Record::Close { .. } | Record::Alive { .. } if counts => {
+                Step { section: None, is_cut: true }
+            }
             _ => Step::default(),
         })
     }

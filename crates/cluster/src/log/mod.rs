@@ -29,4 +29,4 @@ pub use cuts::{CutPace, Cuts, Found};
 pub use follower::{Follower, LogError, Position, Step};
 pub use record::{Commit, GraphRecord, Member, Record, RequestId, Section};
 pub use standing::Standing;
-pub use writer::{Event, Output, Refusal, Transaction, WriterCore, WriterPace};
+pub use writer::{Event, Output, Refusal, TRANSACTION_BYTES_MAX, Transaction, WriterCore, WriterPace};

@@ -24,7 +24,7 @@ const COMPRESSED: u8 = 1;
 const COMPRESSED_FROM: usize = 1 << 10;
 const LEVEL: i32 = 1;
 /// The most bytes of a record before it is compressed.
-pub const BYTES_MAX: usize = 256 << 20;
+pub const BYTES_MAX: usize = 60 << 20;
 
 /// By this a client asks whether its transaction was made.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -60,6 +60,7 @@ pub enum Record {
 pub struct GraphRecord {
     /// Drawn when the graph was made; not 0.
     pub id: u64,
+    pub name: String,
     pub placement: Placement,
 }
 
@@ -128,7 +129,7 @@ impl Record {
         Ok(bytes)
     }
 
-    /// Reads a record. Takes no more memory than a few times [`BYTES_MAX`].
+    /// Reads a record. Takes a few times 60 MB of memory at most.
     ///
     /// # Errors
     /// [`GraphError::Corrupt`] if the bytes are not a record, [`GraphError::Invalid`] if another version wrote it.
@@ -176,7 +177,8 @@ mod tests {
             requests: vec![RequestId(5)],
             sections: vec![section(0), section(300)],
         };
-        let graph = GraphRecord { id: 7, placement: Placement { shards: 4, seed: 1, id_space: IdSpace::Label } };
+        let graph =
+            GraphRecord { id: 7, name: "air".into(), placement: Placement { shards: 4, seed: 1, id_space: IdSpace::Label } };
         let member = Member { name: "one".into(), process: 5, address: "127.0.0.1:7701".into(), shards: vec![0, 3] };
         [
             Record::Graph(graph),

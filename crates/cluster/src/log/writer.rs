@@ -37,6 +37,9 @@ impl Default for WriterPace {
     }
 }
 
+/// The most bytes that the sections of a transaction may have, so that it fits into a record.
+pub const TRANSACTION_BYTES_MAX: usize = 48 << 20;
+
 /// What is to become one atomic change.
 #[derive(Clone, Debug)]
 pub struct Transaction {
@@ -274,7 +277,7 @@ impl WriterCore {
                         out.push(Output::Append(Record::Close { term: self.standing.term, writer: id }));
                     }
                 } else if !self.waiting.is_empty() {
-                    let group = self.waiting.drain(..self.waiting.len().min(pace.group)).collect();
+                    let group = self.waiting.drain(..group_of(&self.waiting, pace.group)).collect();
                     let commit = Commit { is_cut: cut_is_due, ..grouped(self.standing, group) };
                     (*sent, *is_uncut) = (now, !cut_is_due);
                     if cut_is_due {
@@ -289,6 +292,19 @@ impl WriterCore {
             }
         }
     }
+}
+
+/// A commit has so many bytes at most, unless a single transaction has more.
+const GROUP_BYTES: usize = TRANSACTION_BYTES_MAX;
+
+/// How many of those that wait go into the next commit.
+fn group_of(waiting: &VecDeque<Transaction>, count_max: usize) -> usize {
+    let mut bytes = 0;
+    let fits = |transaction: &&Transaction| {
+        bytes += transaction.sections.iter().map(|section| section.changes.len()).sum::<usize>();
+        bytes <= GROUP_BYTES
+    };
+    waiting.iter().take(count_max).take_while(fits).count().max(1)
 }
 
 /// The next commit, with these transactions. Each shard gets one section, with the changes of all.

@@ -99,7 +99,7 @@ impl Host {
         let position = position_of(&*store)?;
         let first = position.standing.number;
         let pool = Arc::new(Pool::new(&*store, first, None)?);
-        let cuts = Mutex::new(Cuts::new(first, pool, 0, CutPace::default()));
+        let cuts = Mutex::new(Cuts::new(first, pool, CutPace::default()));
         let (grown, started, failed) = (Condvar::new(), Instant::now(), Mutex::default());
         Ok(Self { number, store, cuts, grown, started, failed })
     }
@@ -133,6 +133,7 @@ impl Host {
     fn follow(&self, tail: &Tail) -> Result<()> {
         let follower = Follower::new(self.number, position_of(&*self.store)?);
         let mut reading = Reading { follower, open: Vec::new() };
+        self.catch_up(reading.follower.position().standing.number)?;
         while !tail.is_stopped() {
             let batch = tail.next(reading.follower.position().next, PAUSE)?;
             self.read(&mut reading, &batch.records)?;
@@ -143,14 +144,28 @@ impl Host {
         Ok(())
     }
 
+    /// Makes the cut of what the store has, if that failed after the store had changed.
+    fn catch_up(&self, number: u64) -> Result<()> {
+        let applied = self.cuts().applied();
+        if applied < number {
+            let pool = Arc::new(Pool::new(&*self.store, number, self.newest().as_deref())?);
+            let now = self.now();
+            let gone = self.cuts().made(number, Some((applied + 1, pool)), now);
+            drop(gone); // without the lock
+        }
+        Ok(())
+    }
+
     fn read(&self, reading: &mut Reading, records: &[At]) -> Result<()> {
-        let mut left = records.iter().filter(|(_, record)| may_be_cut(record)).count();
+        let mut ahead = reading.follower.clone();
+        let is_cut = |(offset, record): &At| ahead.read(*offset, record).is_ok_and(|step| step.is_cut);
+        let mut left = records.iter().map(is_cut).filter(|is_cut| *is_cut).count();
         for (offset, record) in records {
             let step = reading.follower.read(*offset, record).map_err(|error| GraphError::Invalid(error.to_string()))?;
             if step.section.is_some() {
                 reading.open.push(record.clone());
             }
-            left -= usize::from(may_be_cut(record));
+            left -= usize::from(step.is_cut);
             if step.is_cut && (left == 0 || left.is_multiple_of(CUTS_BEHIND)) {
                 self.cut(reading)?;
             }
@@ -246,10 +261,6 @@ impl Host {
 
 fn position_of(store: &dyn ShardStore) -> Result<Position> {
     store.log_position()?.map_or(Ok(Position::default()), |bytes| Position::from_bytes(&bytes))
-}
-
-fn may_be_cut(record: &Record) -> bool {
-    matches!(record, Record::Alive { .. }) || matches!(record, Record::Commit(commit) if commit.is_cut)
 }
 
 fn section_of(record: &Record, shard: u16) -> Option<&[u8]> {

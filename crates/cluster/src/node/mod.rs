@@ -21,7 +21,7 @@ mod turns;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 
@@ -102,7 +102,15 @@ impl Node {
             node.add(number, store)?;
         }
         let member = Member { name: node.name.clone(), process, address, shards: numbers };
-        log.append(Record::Member(member).to_bytes()?)?;
+        let announced = Record::Member(member).to_bytes()?;
+        let until = Instant::now() + PATIENCE;
+        while !node.role.has_member(process) {
+            if Instant::now() >= until {
+                return Err(GraphError::Unavailable("the log takes no record".into()));
+            }
+            log.append(announced.clone())?;
+            node.role.wait_for_member(process);
+        }
         Ok(Arc::new(node))
     }
 

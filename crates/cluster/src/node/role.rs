@@ -11,21 +11,29 @@ use super::tail::Tail;
 use crate::log::{
     Event, GraphRecord, Log, Member, Output, Record, RequestId, Section, Standing, Transaction, WriterCore, WriterPace,
 };
+use crate::section::END_LABELS;
 
 /// How often the writer looks at the clock.
 const TICK: Duration = Duration::from_millis(2);
 const PAUSE: Duration = Duration::from_millis(100);
+/// So much comes in before the writer looks at the clock again.
+const BATCH: usize = 1_000;
+/// A writer that has heard nothing of the log for so long does not know whether it is one still.
+const DEAF: Duration = Duration::from_secs(15);
 /// How long a process waits for its end to be known.
 const LEAVING: Duration = Duration::from_secs(1);
-/// How long a commit in flight is waited for.
-const SETTLING: Duration = Duration::from_secs(5);
 /// Commits stay known until they take so many bytes.
 const HISTORY_BYTES: usize = 64 << 20;
+/// Requests of so many transactions are recognised when they come again.
+const REMEMBERED: usize = 1_000_000;
+/// A shard may compress what it has, whenever its log has brought so many bytes.
+const SEALED_BYTES: usize = 64 << 20;
 
 enum Input {
     Record(Arc<Record>),
     Ended,
-    Submit(Transaction, SyncSender<Outcome>),
+    /// The last number is the generation of the role in which the transaction was computed.
+    Submit(Transaction, SyncSender<Outcome>, u64),
     Want,
     Leave,
 }
@@ -45,11 +53,19 @@ struct Known {
     /// What was submitted here and is not in the log yet.
     pending: VecDeque<(RequestId, Vec<Section>)>,
     made: HashMap<RequestId, u64>,
+    /// The same in their order. The oldest are forgotten.
+    order: VecDeque<RequestId>,
     /// What was said not to be made, and so must not be.
     barred: HashSet<RequestId>,
     is_writer: bool,
+    /// When the log was read last.
+    heard: Option<Instant>,
+    /// How often the role was lost. What was computed on transactions that were refused then must not be made.
+    generation: u64,
     /// Whether the writer of the log is taken for dead.
     is_silent: bool,
+    /// The bytes that each shard got since it could compress what it had.
+    unsealed: BTreeMap<u16, usize>,
 }
 
 impl Known {
@@ -62,6 +78,12 @@ impl Known {
             Record::Member(member) => drop(self.members.insert(member.name.clone(), member.clone())),
             Record::Commit(commit) => {
                 self.made.extend(commit.requests.iter().map(|request| (*request, commit.number)));
+                self.order.extend(&commit.requests);
+                while self.order.len() > REMEMBERED {
+                    if let Some(oldest) = self.order.pop_front() {
+                        self.made.remove(&oldest);
+                    }
+                }
                 self.pending.retain(|(request, _)| !commit.requests.contains(request));
                 self.bytes += bytes_of(&commit.sections);
                 self.commits.push_back((commit.number, commit.sections.clone()));
@@ -71,6 +93,22 @@ impl Known {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn is_deaf(&self) -> bool {
+        self.heard.is_none_or(|heard| heard.elapsed() > DEAF)
+    }
+
+    /// Lets shards compress what they have if they got much since they could.
+    fn end_labels(&mut self, transaction: &mut Transaction) {
+        for section in &mut transaction.sections {
+            let bytes = self.unsealed.entry(section.shard).or_default();
+            *bytes += section.changes.len();
+            if *bytes >= SEALED_BYTES {
+                *bytes = 0;
+                section.changes = [&section.changes, &END_LABELS[..]].concat().into();
+            }
         }
     }
 
@@ -112,7 +150,10 @@ impl Role {
     pub fn listen(&self, tail: &Tail) {
         let mut next = 0;
         while !tail.is_stopped() {
-            let Ok(batch) = tail.next(next, PAUSE) else { return };
+            let Ok(batch) = tail.next(next, PAUSE) else {
+                std::thread::sleep(PAUSE);
+                continue;
+            };
             next = batch.records.last().map_or(next, |(offset, _)| offset + 1);
             let inputs = batch.records.into_iter().map(|(_, record)| Input::Record(record));
             let sent = inputs.chain(batch.ended.then_some(Input::Ended)).try_for_each(|input| self.inbox.send(input));
@@ -136,8 +177,14 @@ impl Role {
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             core.take(Event::Tick(now()), &mut out);
-            for input in first.into_iter().chain(inbox.0.try_iter()) {
+            for input in first.into_iter().chain(inbox.0.try_iter().take(BATCH)) {
+                let was_writer = core.is_writer();
                 self.take(input, now(), &mut core, &mut waiting, &mut out);
+                if was_writer && !core.is_writer() {
+                    let mut known = self.known();
+                    (known.is_writer, known.generation) = (false, known.generation + 1);
+                    known.pending.clear();
+                }
             }
             let (is_writer, is_silent) = (core.is_writer(), core.is_silent());
             for output in out.drain(..) {
@@ -164,13 +211,21 @@ impl Role {
     ) {
         match input {
             Input::Record(record) => {
-                self.known().read(&record);
+                let mut known = self.known();
+                known.heard = Some(Instant::now());
+                known.read(&record);
+                drop(known);
                 core.take(Event::Read(Record::clone(&record)), out);
             }
             Input::Ended => {
+                self.known().heard = Some(Instant::now());
                 core.take(Event::Ended(now), out);
             }
-            Input::Submit(transaction, reply) => {
+            // What was computed before the role was lost may build on what was refused.
+            Input::Submit(_, reply, generation) if !core.is_writer() || generation != self.known().generation => {
+                let _ = reply.send(Err(None)); // whoever asked may be gone
+            }
+            Input::Submit(transaction, reply, _) => {
                 waiting.entry(transaction.request).or_default().push(reply);
                 core.take(Event::Submit(transaction), out);
             }
@@ -205,7 +260,7 @@ impl Role {
         let mut known = self.known();
         loop {
             if known.is_writer {
-                return Ok(());
+                return if known.is_deaf() { Err(None) } else { Ok(()) };
             }
             let _ = self.inbox.send(Input::Want);
             // If that process is gone, whoever asks comes back, and the role is taken once it was silent for long.
@@ -228,42 +283,98 @@ impl Role {
         }
     }
 
-    /// Submits a transaction, in the turn of who submits.
-    pub fn submit(&self, transaction: Transaction) -> Receiver<Outcome> {
+    /// Submits a transaction, in the turn of who submits. It was computed in a generation of the role.
+    pub fn submit(&self, mut transaction: Transaction, generation: u64) -> Receiver<Outcome> {
         let (reply, outcome) = sync_channel(1);
         let mut known = self.known();
         if known.barred.contains(&transaction.request) {
             let _ = reply.send(Err(Some(self.process))); // nobody waits for it any more
             return outcome;
         }
-        if !known.made.contains_key(&transaction.request) {
+        known.end_labels(&mut transaction);
+        if generation == known.generation && !known.made.contains_key(&transaction.request) {
             known.pending.push_back((transaction.request, transaction.sections.clone()));
         }
-        let _ = self.inbox.send(Input::Submit(transaction, reply)); // if the role has ended, so has the channel of the outcome
+        let _ = self.inbox.send(Input::Submit(transaction, reply, generation)); // if the role has ended, so has the channel of the outcome
         outcome
     }
 
-    /// What was committed after a number, and what is to be; `None` if that is not known any more.
-    pub fn since(&self, number: u64) -> Option<Vec<Section>> {
-        self.known().since(number)
+    /// What was committed after a number, and what is to be, in this generation of the role; `None` if that is not known any more.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if this process is not the writer.
+    pub fn since(&self, number: u64) -> Result<(u64, Option<Vec<Section>>)> {
+        let (mut known, until) = (self.known(), Instant::now() + PAUSE * 20);
+        // The shards of who asks may have read further than this thread.
+        while known.is_writer && known.standing.number < number && Instant::now() < until {
+            known = self.changed.wait_timeout(known, TICK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        match known.is_writer && known.standing.number >= number {
+            true => Ok((known.generation, known.since(number))),
+            false => Err(GraphError::Unavailable("this node is not the writer any more".into())),
+        }
     }
 
-    /// By which commit a transaction was made. If by none, it never will be. Only the writer can tell.
+    /// By which commit a transaction was made. If by none, it never will be. Only the writer can tell, and it proves that it is the writer.
     pub fn settle(&self, request: RequestId) -> Result<Option<u64>> {
-        let until = Instant::now() + SETTLING;
+        let unknown = || GraphError::Unavailable("it is not known yet whether a transaction was made".into());
         let mut known = self.known();
+        if let Some(number) = known.made.get(&request) {
+            return Ok(Some(*number));
+        }
+        if known.barred.len() > REMEMBERED {
+            known.barred.clear(); // nobody asks for so long
+        }
+        known.barred.insert(request);
+        let generation = known.generation;
+        drop(known);
+        // A commit that does nothing comes after all that this process, or a writer before it, has sent.
+        let proof = Transaction { request: RequestId(uuid::Uuid::new_v4().as_u128()), sections: Vec::new() };
+        self.waited(&self.submit(proof, generation))?.map_err(|_| unknown())?;
+        let mut known = self.known();
+        let made = known.made.get(&request).copied();
+        if made.is_some() {
+            known.barred.remove(&request);
+        }
+        Ok(made)
+    }
+
+    /// Waits for what becomes of a transaction, as long as the log can be read.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if that is not known.
+    pub fn waited(&self, outcome: &Receiver<Outcome>) -> Result<Outcome> {
         loop {
-            if let Some(number) = known.made.get(&request) {
-                return Ok(Some(*number));
+            match outcome.recv_timeout(PAUSE) {
+                Ok(outcome) => return Ok(outcome),
+                Err(RecvTimeoutError::Timeout) if !self.known().is_deaf() => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(GraphError::Unavailable("the log cannot be reached".into()));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(GraphError::Unavailable("the node was stopped before it knew of the commit".into()));
+                }
             }
-            if known.is_writer && !known.pending.iter().any(|(pending, _)| *pending == request) {
-                known.barred.insert(request);
-                return Ok(None);
-            }
-            if !known.is_writer || Instant::now() >= until {
-                return Err(GraphError::Unavailable("it is not known yet whether a transaction was made".into()));
-            }
-            known = self.changed.wait_timeout(known, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Says that somebody waits for a newer cut. If the writer is gone, the next one makes it.
+    pub fn want_cut(&self) {
+        if self.known().is_silent {
+            let _ = self.inbox.send(Input::Want); // if the role has ended, nobody waits here either
+        }
+    }
+
+    /// Whether the log says that a process is there.
+    pub fn has_member(&self, process: u64) -> bool {
+        self.known().members.values().any(|member| member.process == process)
+    }
+
+    /// Waits a little until the log says so.
+    pub fn wait_for_member(&self, process: u64) {
+        let until = Instant::now() + PAUSE * 20;
+        while !self.has_member(process) && Instant::now() < until {
+            std::thread::sleep(TICK);
         }
     }
 
@@ -280,6 +391,75 @@ impl Role {
                 return Err(GraphError::Unavailable("the log has no graph".into()));
             }
             known = self.changed.wait_timeout(known, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::log::{LogReader, MemoryLog};
+
+    /// A log that loses commits when it is told to.
+    #[derive(Clone, Default)]
+    struct Lossy {
+        log: MemoryLog,
+        loses: Arc<AtomicBool>,
+    }
+
+    impl Log for Lossy {
+        fn append(&self, record: Vec<u8>) -> Result<()> {
+            let is_commit = matches!(Record::from_bytes(&record)?, Record::Commit(_));
+            if is_commit && self.loses.load(Ordering::Relaxed) { Ok(()) } else { self.log.append(record) }
+        }
+
+        fn reader(&self, from: u64) -> Result<Box<dyn LogReader>> {
+            self.log.reader(from)
+        }
+    }
+
+    fn transaction(request: u128) -> Transaction {
+        Transaction { request: RequestId(request), sections: vec![Section { shard: 0, changes: vec![1].into() }] }
+    }
+
+    /// A transaction that was computed on another one, which the log has lost, must not be made without it.
+    #[test]
+    fn what_was_computed_before_the_role_was_lost_is_not_made() {
+        let log = Lossy::default();
+        let (tail, (role, inbox)) = (Tail::new(Arc::new(log.clone()), 0), Role::new(7));
+        let pace = WriterPace { silence: 50, ..WriterPace::default() };
+        std::thread::scope(|scope| {
+            scope.spawn(|| tail.run());
+            scope.spawn(|| role.listen(&tail));
+            scope.spawn(|| role.run(inbox, &tail, &log, pace));
+            let _ending = Ending(&tail); // whatever fails
+            role.become_writer(PAUSE * 50).unwrap();
+            log.loses.store(true, Ordering::Relaxed);
+            let (generation, since) = role.since(0).unwrap();
+            assert_eq!(since, Some(Vec::new()));
+            let first = role.submit(transaction(1), generation);
+            assert_eq!(role.since(0).unwrap().1.map(|since| since.len()), Some(1), "the next one sees it");
+            let other = Record::Open { term: 9, writer: 8 };
+            log.append(other.to_bytes().unwrap()).unwrap();
+            assert!(first.recv().unwrap().is_err());
+            log.loses.store(false, Ordering::Relaxed);
+            while role.become_writer(PAUSE).is_err() {
+                std::thread::sleep(TICK);
+            }
+            let (now, since) = role.since(0).unwrap();
+            assert_eq!((now, since), (generation + 1, Some(Vec::new())));
+            assert_eq!(role.submit(transaction(2), generation).recv().unwrap(), Err(None));
+            assert_eq!(role.submit(transaction(3), now).recv().unwrap(), Ok(1));
+        });
+    }
+
+    struct Ending<'a>(&'a Tail);
+
+    impl Drop for Ending<'_> {
+        fn drop(&mut self) {
+            self.0.stop();
         }
     }
 }

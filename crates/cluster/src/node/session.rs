@@ -1,6 +1,6 @@
 //! Who is connected to a node, and what it holds there. All of that ends with the connection.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,22 @@ use mangrove_graph::{CancelToken, GraphError, ReadContext, Result};
 
 use super::Node;
 use super::turns::Ticket;
-use crate::log::{RequestId, Section, Transaction};
+use crate::log::{RequestId, Section, TRANSACTION_BYTES_MAX, Transaction};
+use crate::section::is_section;
 use crate::wire::{Ask, Call, NextLocals, Reply, answer};
 
 /// How long a node tries to become the writer before it says who is.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// No query runs longer.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// A place in the queue, or the turn.
+#[derive(Clone)]
+struct Turn {
+    ticket: Arc<Ticket>,
+    /// The generation of the role in which its transaction is computed, once it asked for what was committed.
+    generation: Option<u64>,
+}
 
 /// A connection to a node.
 pub struct Session {
@@ -20,7 +31,7 @@ pub struct Session {
     /// Who is at the other end, for those who wait for it.
     who: String,
     held: Mutex<HashMap<(u16, u64), u32>>,
-    turns: Mutex<HashMap<u64, Arc<Ticket>>>,
+    turns: Mutex<HashMap<u64, Turn>>,
 }
 
 impl Session {
@@ -32,7 +43,7 @@ impl Session {
         &self.node
     }
 
-    fn turns(&self) -> MutexGuard<'_, HashMap<u64, Arc<Ticket>>> {
+    fn turns(&self) -> MutexGuard<'_, HashMap<u64, Turn>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -49,7 +60,11 @@ impl Session {
             }
             Call::Applied { shards, from } => {
                 let applied = shards.into_iter().map(|shard| Ok(self.node.host(shard)?.applied_from(from)));
-                applied.collect::<Result<_>>().map(Reply::Applied)
+                let applied: Vec<u64> = applied.collect::<Result<_>>()?;
+                if applied.iter().any(|applied| *applied < from) {
+                    self.node.role.want_cut();
+                }
+                Ok(Reply::Applied(applied))
             }
             Call::Hold { shard, number, version } => self.hold(shard, number, version),
             Call::Release { shard, number } => {
@@ -60,7 +75,9 @@ impl Session {
             Call::Begin { turn, patience } => Ok(self.begin(turn, patience)),
             Call::Since { turn, number } => {
                 self.must_have(turn)?;
-                Ok(Reply::Since(self.node.role.since(number)))
+                let (generation, since) = self.node.role.since(number)?;
+                self.turns().entry(turn).and_modify(|turn| turn.generation = Some(generation));
+                Ok(Reply::Since(since))
             }
             Call::Commit { turn, request, sections } => self.commit(turn, request, sections),
             Call::Rollback { turn } => {
@@ -78,7 +95,7 @@ impl Session {
 
     fn hold(&self, shard: u16, number: u64, version: Option<u64>) -> Result<Reply> {
         let pool = self.node.host(shard)?.hold(number)?;
-        *self.held().entry((shard, number)).or_default() += 1;
+        *self.held().entry((shard, number)).or_default() += 1; // from here on, the end of the session gives it back
         let (statistics, next) = pool.with(None, |store| (store.statistics(), NextLocals::of_store(store)));
         let (statistics, next) = (statistics?, next?);
         let schema = (version != Some(pool.version())).then(|| pool.schema().clone());
@@ -99,6 +116,7 @@ impl Session {
     }
 
     fn ask(&self, shard: u16, number: u64, left: Option<Duration>, ask: Ask, cancel: CancelToken) -> Result<Reply> {
+        let left = left.map(|left| left.min(LONGEST));
         let deadline = left.map(|left| Instant::now() + left);
         let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
         let pool = self.node.host(shard)?.at(number)?;
@@ -106,35 +124,55 @@ impl Session {
     }
 
     fn begin(&self, turn: u64, patience: Duration) -> Reply {
+        let patience = patience.min(PATIENCE);
         let until = Instant::now() + patience;
-        if let Err(writer) = self.node.role.become_writer(patience.max(PATIENCE)) {
+        if let Err(writer) = self.node.role.become_writer(PATIENCE) {
             self.turns().remove(&turn);
             return Reply::Elsewhere { writer };
         }
-        let ticket = self.turns().entry(turn).or_insert_with(|| Arc::new(self.node.turns.queue())).clone();
+        let queued = || Turn { ticket: Arc::new(self.node.turns.queue()), generation: None };
+        let ticket = self.turns().entry(turn).or_insert_with(queued).ticket.clone();
         match ticket.wait(until.saturating_duration_since(Instant::now()), &self.who) {
             Ok(()) => Reply::Turn,
             Err(holder) => Reply::Busy { holder: holder.who, held: holder.held },
         }
     }
 
-    fn must_have(&self, turn: u64) -> Result<()> {
-        let ticket = self.turns().get(&turn).cloned();
-        match ticket.is_some_and(|ticket| ticket.wait(Duration::ZERO, &self.who).is_ok()) {
-            true => Ok(()),
-            false => Err(GraphError::Unavailable("the turn to write has ended".into())),
-        }
+    fn must_have(&self, turn: u64) -> Result<Turn> {
+        let turn = self.turns().get(&turn).cloned();
+        let has_it = |turn: &Turn| turn.ticket.wait(Duration::ZERO, &self.who).is_ok();
+        turn.filter(has_it).ok_or_else(|| GraphError::Unavailable("the turn to write has ended".into()))
     }
 
     fn commit(&self, turn: u64, request: RequestId, sections: Vec<Section>) -> Result<Reply> {
-        self.must_have(turn)?;
-        let outcome = self.node.role.submit(Transaction { request, sections });
+        self.can_be_logged(&sections)?;
+        let generation = self.must_have(turn)?.generation;
+        let generation =
+            generation.ok_or_else(|| GraphError::Invalid("a commit without a look at what was committed".into()))?;
+        let outcome = self.node.role.submit(Transaction { request, sections }, generation);
         self.turns().remove(&turn); // what comes next sees this one before it is in the log
-        match outcome.recv() {
-            Ok(Ok(number)) => Ok(Reply::Committed(number)),
-            Ok(Err(writer)) => Ok(Reply::Elsewhere { writer }),
-            Err(_) => Err(GraphError::Unavailable("the node was stopped before it knew of the commit".into())),
+        match self.node.role.waited(&outcome)? {
+            Ok(number) => Ok(Reply::Committed(number)),
+            Err(writer) => Ok(Reply::Elsewhere { writer }),
         }
+    }
+
+    /// Fails if a shard could not read its section, or if there is no such shard.
+    fn can_be_logged(&self, sections: &[Section]) -> Result<()> {
+        let bytes: usize = sections.iter().map(|section| section.changes.len()).sum();
+        if bytes > TRANSACTION_BYTES_MAX {
+            let what = "a transaction is too large for the log".into();
+            return Err(GraphError::Limit { what, limit: TRANSACTION_BYTES_MAX as u64 });
+        }
+        let shards: BTreeSet<u16> = sections.iter().map(|section| section.shard).collect();
+        let are_there = shards.iter().all(|shard| *shard < self.node.graph().placement.shards);
+        if shards.len() < sections.len()
+            || !are_there
+            || sections.iter().any(|section| is_section(&section.changes).is_err())
+        {
+            return Err(GraphError::Invalid("a commit that no shard could read: use the version of the nodes".into()));
+        }
+        Ok(())
     }
 }
 

@@ -20,6 +20,14 @@ pub fn apply<T: ShardWrite + ?Sized>(mut section: &[u8], store: &mut T) -> Resul
     Ok(())
 }
 
+/// Fails if bytes are not a section.
+pub fn is_section(mut section: &[u8]) -> Result<()> {
+    while !section.is_empty() {
+        section = Operation::read(section)?.1;
+    }
+    Ok(())
+}
+
 fn run<T: ShardWrite + ?Sized>(operation: Operation, store: &mut T) -> Result<()> {
     match operation {
         Operation::EnsureLabel(kind, name) => store.ensure_label(kind, &name).map(drop),

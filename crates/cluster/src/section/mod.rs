@@ -12,5 +12,6 @@ mod apply;
 mod operation;
 mod recorder;
 
-pub use apply::apply;
+pub use apply::{apply, is_section};
+pub use operation::END_LABELS;
 pub use recorder::Recorder;

@@ -49,6 +49,9 @@ pub enum Operation {
     EndLabels,
 }
 
+/// A section in which a shard may compress what it has.
+pub const END_LABELS: [u8; 1] = [21];
+
 impl Operation {
     pub fn add_edges(label: LabelId, first: u64, edges: &[NewEdge]) -> Self {
         let ids = match edges.iter().any(|edge| edge.id.is_some()) {
@@ -73,5 +76,17 @@ impl Operation {
     /// Takes an operation off the front.
     pub fn read(bytes: &[u8]) -> Result<(Self, &[u8])> {
         postcard::take_from_bytes(bytes).map_err(|_| GraphError::corrupt("a damaged section in the log"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_labels_is_one_byte() {
+        let mut bytes = Vec::new();
+        Operation::EndLabels.write(&mut bytes).unwrap();
+        assert_eq!(bytes, END_LABELS);
     }
 }

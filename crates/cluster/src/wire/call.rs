@@ -63,13 +63,6 @@ pub enum Call {
     WasMade(RequestId),
 }
 
-impl Call {
-    /// Whether it is done at once, before what comes after it.
-    pub fn is_brief(&self) -> bool {
-        matches!(self, Call::Release { .. } | Call::Rollback { .. })
-    }
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Reply {
     Hello {

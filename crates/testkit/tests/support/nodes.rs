@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mangrove_cluster::Placement;
-use mangrove_cluster::gateway::{Gateway, Limits, Peer, Peers};
+use mangrove_cluster::gateway::{Gateway, Limits, Peer, Peers, Way};
 use mangrove_cluster::log::{GraphRecord, Log, MemoryLog, Record, WriterPace};
 use mangrove_cluster::node::{LocalPeer, Node, NodeOptions, Session};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
@@ -67,7 +67,7 @@ impl Nodes {
     fn made(count: usize, shards: u16, id_space: IdSpace, served: Option<Vec<Serving>>) -> Self {
         let (home, log) = (tempfile::tempdir().expect("a temporary directory"), MemoryLog::default());
         let placement = Placement { shards, seed: 7, id_space };
-        let graph = GraphRecord { id: 99, placement };
+        let graph = GraphRecord { id: 99, name: "test".into(), placement };
         log.append(Record::Graph(graph.clone()).to_bytes().expect("bytes")).expect("a log");
         let stores: Vec<Store> = (0..shards).map(|number| open(home.path(), &graph, number)).collect();
         let gateway = gateway(&[], placement);
@@ -156,8 +156,8 @@ impl Peers for BytePeers {
         Ok(self.peers[usize::from(shard) % self.peers.len()].1.clone())
     }
 
-    fn all(&self) -> Result<Vec<(String, Arc<dyn Peer>)>> {
-        Ok(self.peers.iter().map(|(process, peer)| (process.to_string(), peer.clone())).collect())
+    fn all(&self) -> Result<Vec<(String, Way)>> {
+        Ok(self.peers.iter().map(|(process, peer)| (process.to_string(), Ok(peer.clone()))).collect())
     }
 
     fn writer(&self, known: Option<u64>) -> Result<Arc<dyn Peer>> {
@@ -182,7 +182,7 @@ impl StoreUnderTest for Nodes {
         self.served.iter_mut().for_each(Vec::clear);
         self.nodes.drain(..).for_each(|node| node.stop());
         self.stores.clear();
-        let graph = GraphRecord { id: 99, placement: self.placement };
+        let graph = GraphRecord { id: 99, name: "test".into(), placement: self.placement };
         self.stores = (0..self.placement.shards).map(|number| open(self.home.path(), &graph, number)).collect();
         (0..count).for_each(|at| self.start(at, count));
         self.gateway = self.client();
