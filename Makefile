@@ -125,4 +125,4 @@ web-dev: ## serve the explorer while you change it, over a running `mangrove ser
 	cd web && npm ci && npm run dev -- --server $(SERVER)
 
 wheel: $(VENV)/.build-tools ## a wheel for distribution, in target/wheels
-	$(BIN)/maturin build --profile dist
+	$(BIN)/maturin build --profile dist --features cluster

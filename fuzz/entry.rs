@@ -8,6 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use mangrove_cluster::log::{Follower, Position, Record, Standing};
+use mangrove_cluster::section::is_section;
+use mangrove_cluster::wire::{Call, Reply, from_bytes, to_bytes};
 use mangrove_ingest::{Format, LoadOptions, OnError};
 use mangrove_query::execute::batch_again;
 use mangrove_query::paths::{PathOptions, PathQuery};
@@ -78,6 +80,21 @@ pub fn log_records(data: &[u8]) {
         let _ = follower.read(0, &record);
     }
     let _ = Position::from_bytes(data);
+}
+
+/// Reads what nodes say to each other, and writes it again: the same bytes from then on. Reads a section of the log.
+pub fn node_messages(data: &[u8]) {
+    if let Ok(call) = from_bytes::<Call>(data) {
+        let bytes = to_bytes(&call).expect("a call that was read");
+        let again: Call = from_bytes(&bytes).expect("its own bytes");
+        assert_eq!(to_bytes(&again).expect("the same call"), bytes);
+    }
+    if let Ok(reply) = from_bytes::<Reply>(data) {
+        let bytes = to_bytes(&reply).expect("a reply that was read");
+        let again: Reply = from_bytes(&bytes).expect("its own bytes");
+        assert_eq!(to_bytes(&again).expect("the same reply"), bytes);
+    }
+    let _ = is_section(data);
 }
 
 /// Reads a batch of traversers, and writes it again: the same bytes from then on.

@@ -127,6 +127,11 @@ fn log_records() {
 }
 
 #[test]
+fn node_messages() {
+    fuzz("node_messages", entry::node_messages);
+}
+
+#[test]
 fn plan_bytes() {
     fuzz("plan_bytes", entry::plan_bytes);
 }

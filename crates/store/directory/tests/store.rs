@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use mangrove_directory::{OpenError, OpenOptions, Patience, Store, Writer};
+use mangrove_directory::{OpenError, OpenOptions, Patience, ShardOf, Store, Writer};
 use mangrove_graph::{
     Adjacency, Budget, CancelToken, Catalog, Cell, Direction, ElementId, ElementKind, Elements, ExternalId, GraphError,
     GraphView, GraphWrite, Hop, IdSpace, ReadContext, Scan, ScanCursor, Wants,
@@ -223,7 +223,7 @@ fn a_newer_format_and_another_id_space_are_refused() {
     fs::write(&manifest, text.replace("\"format\": 1", "\"format\": 7")).unwrap();
     for options in [OpenOptions::default(), reading()] {
         let message = refusal(home.path(), &options).to_string();
-        assert!(message.contains("format 7") && message.contains("up to 1") && message.contains("newer"), "{message}");
+        assert!(message.contains("format 7") && message.contains("up to 2") && message.contains("newer"), "{message}");
     }
     fs::write(&manifest, "{").unwrap();
     assert!(matches!(refusal(home.path(), &OpenOptions::default()), OpenError::NotADatabase { .. }));
@@ -393,4 +393,24 @@ fn a_wait_for_another_writer_ends_when_asked_and_says_whom_it_was_for() {
     });
     drop(held);
     add_person(&store);
+}
+
+/// A shard of a graph on many nodes is opened as that shard, and as nothing else.
+#[test]
+fn a_shard_is_opened_as_what_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let shard = ShardOf { graph: 0xABC, number: 3, shards: 16 };
+    let wanted = |shard| OpenOptions { shard, ..OpenOptions::default() };
+    drop(Store::open(home.path(), &wanted(Some(shard))).unwrap());
+    drop(Store::open(home.path(), &wanted(Some(shard))).unwrap());
+    let whole = refusal(home.path(), &wanted(None));
+    assert!(matches!(&whole, OpenError::IsShard { .. }), "{whole}");
+    assert!(
+        whole.to_string().ends_with("is shard 3 of the 16 of graph 0000000000000abc: reach it through the node that has it")
+    );
+    let other = refusal(home.path(), &wanted(Some(ShardOf { number: 4, ..shard })));
+    assert!(matches!(other, OpenError::OtherShard { .. }), "{other}");
+    let database = tempfile::tempdir().unwrap();
+    drop(open(database.path()).unwrap());
+    assert!(matches!(refusal(database.path(), &wanted(Some(shard))), OpenError::OtherShard { found: None, .. }));
 }
