@@ -55,12 +55,12 @@ fn each_side_of_an_edge_is_in_lists_of_its_own() {
     look(&hot);
     let file_bytes = |hot: &Hot| hot.stats().unwrap().segment_bytes();
     hot.seal(Writer::this_thread(), Patience::ENDLESS).unwrap();
-    assert_eq!(file_bytes(&hot), 0, "a shard seals nothing before its log says so");
+    assert!(file_bytes(&hot) < 1_000, "a shard seals no element before its log says so");
     let mut t = hot.begin().unwrap();
     t.end_labels().unwrap();
     t.commit().unwrap();
     hot.seal(Writer::this_thread(), Patience::ENDLESS).unwrap();
-    assert!(file_bytes(&hot) > 0);
+    assert!(file_bytes(&hot) > 10_000);
     look(&hot);
     hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
     look(&hot);
