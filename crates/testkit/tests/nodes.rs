@@ -26,21 +26,25 @@ fn nodes_pass_the_suite() {
 }
 
 #[test]
-fn nodes_pass_the_suite_over_connections() {
-    suite(|id_space| Box::new(Nodes::served(2, 3, id_space)));
+fn random_work_gives_what_one_store_gives() {
+    random_work(6, || Nodes::new(3, 4, IdSpace::Graph));
 }
 
 #[test]
-fn random_work_gives_what_one_store_gives() {
+fn random_work_gives_what_one_store_gives_over_connections() {
+    random_work(2, || Nodes::served(2, 3, IdSpace::Graph));
+}
+
+fn random_work(cases: u64, make: impl Fn() -> Nodes) {
     let config = Config {
-        cases: support::number_from_env("MANGROVE_CASES").unwrap_or(6) as u32,
+        cases: support::number_from_env("MANGROVE_CASES").unwrap_or(cases) as u32,
         rng_seed: RngSeed::Fixed(support::number_from_env("MANGROVE_SEED").unwrap_or(7)),
         failure_persistence: None,
         max_shrink_iters: 100,
         ..Config::default()
     };
     let outcome = TestRunner::new(config).run(&random::work(50), |ops| {
-        random::run(&mut Nodes::new(3, 4, IdSpace::Graph), IdSpace::Graph, &ops);
+        random::run(&mut make(), IdSpace::Graph, &ops);
         Ok(())
     });
     if let Err(failure) = outcome {
