@@ -107,10 +107,6 @@ impl Ways {
         Arc::new(Gateway::new(Arc::new(self)))
     }
 
-    pub fn graph(&self) -> &GraphRecord {
-        &self.graph
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

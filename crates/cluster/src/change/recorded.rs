@@ -30,9 +30,4 @@ impl<T: ShardWrite> ClusterChange<Recorder<T>> {
     pub fn end_labels(&mut self) -> Result<()> {
         self.stores.iter_mut().try_for_each(Recorder::end_labels)
     }
-
-    /// Whether nothing was done since the last call.
-    pub fn is_unchanged(&self) -> bool {
-        self.stores.iter().all(Recorder::is_unchanged)
-    }
 }

@@ -138,10 +138,6 @@ impl WriterCore {
         }
     }
 
-    pub fn standing(&self) -> Standing {
-        self.standing
-    }
-
     /// Whether it has the role, as far as it has read.
     pub fn is_writer(&self) -> bool {
         matches!(self.role, Role::Writing { .. })

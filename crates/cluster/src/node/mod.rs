@@ -133,10 +133,6 @@ impl Node {
         &self.graph
     }
 
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     pub fn process(&self) -> u64 {
         self.process
     }

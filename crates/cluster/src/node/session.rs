@@ -39,10 +39,6 @@ impl Session {
         Self { node, who, held: Mutex::default(), turns: Mutex::default() }
     }
 
-    pub fn node(&self) -> &Arc<Node> {
-        &self.node
-    }
-
     fn turns(&self) -> MutexGuard<'_, HashMap<u64, Turn>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -36,10 +36,6 @@ impl<T> Recorder<T> {
         std::mem::take(&mut self.section)
     }
 
-    pub fn is_unchanged(&self) -> bool {
-        self.section.is_empty()
-    }
-
     fn note(&mut self, operation: Operation) -> Result<()> {
         operation.write(&mut self.section)
     }
