@@ -46,7 +46,7 @@ FLOORS = {
         "between closing partial semi_join shortest",
     ],
     "crates/cluster/src": [
-        "names placement walk",
+        "at_once names placement walk",
         "log",
         "wire",
         "remote schema section shard split",
@@ -55,6 +55,7 @@ FLOORS = {
         "node transaction",
         "lib",
     ],
+    "crates/cluster/src/gateway": ["cut", "applied", "hold"],
     "crates/cluster/src/node": ["store tail turns", "host role", "session", "local"],
     "crates/cluster/src/overlay": ["delta", "declare hops scan write"],
     "crates/cluster/src/wire": ["error ids", "values", "ask", "call"],

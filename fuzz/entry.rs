@@ -77,7 +77,7 @@ pub fn log_records(data: &[u8]) {
         assert_eq!(record, again);
         let (mut standing, mut follower) = (Standing::default(), Follower::new(0, Position::default()));
         standing.take(&record);
-        let _ = follower.read(0, &record);
+        let _ = follower.read(0, 0, &record);
     }
     let _ = Position::from_bytes(data);
 }

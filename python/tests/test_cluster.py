@@ -45,14 +45,17 @@ def log(tmp_path_factory):
 class Graph:
     """A graph on two nodes, each a process."""
 
-    def __init__(self, name, log, directory):
+    def __init__(self, name, log, directory, *more):
         self.name, self.log, self.directory = name, log, directory
-        arguments = ["cluster", "up", name, "--log", log, "--shards", "4", "--nodes", "2", "--data", str(directory)]
+        self.up("--shards", "4", "--nodes", "2", *more)
+
+    def up(self, *more):
+        arguments = ["cluster", "up", self.name, "--log", self.log, "--data", str(self.directory), *more]
         up = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120)
         started = re.findall(r"(node-\d): process (\d+), (\S+), shards (\S+)", up.stderr)
         self.nodes = {node: (int(process), address, shards) for node, process, address, shards in started}
         assert up.returncode == 0, up.stderr
-        self.address = up.stdout.strip()
+        self.address, self.said = up.stdout.strip(), up.stderr
 
     def kill(self, node, how=signal.SIGKILL):
         process = self.nodes[node][0]
@@ -166,6 +169,63 @@ def test_nodes_are_killed_and_nothing_acknowledged_is_lost(graph):
     for direction in ("g.V(0).in('to').id()", "g.V(0).out('back').id()", "g.V().hasLabel('n').where(out('to')).id()"):
         assert sorted(db.query(direction).to_list()) == sorted(there)
     assert db.check() == []
+
+
+def test_a_graph_goes_down_and_up_again(graph):
+    db = mg.connect(graph.address)
+    db.query("g.addV('n').property(id, 1)")
+    first, second = json.loads(run("cluster", "status", graph.address, "--format", "json"))["nodes"]
+    assert [shard["shard"] for node in (first, second) for shard in node["applied"]] == [0, 2, 1, 3]
+    assert {node["commit"] for node in (first, second)} == {1} and max(node["term"] for node in (first, second)) == 1
+    assert all(shard["trouble"] is None and shard["bytes"] > 0 for node in (first, second) for shard in node["applied"])
+    graph.kill("node-1")
+    status = json.loads(run("cluster", "status", graph.address, "--format", "json"))
+    assert "error" not in status["nodes"][0] and "node" in status["nodes"][1]["error"]
+    assert "cannot reach" in run("cluster", "status", graph.address) or "did not answer" in run("cluster", "status", graph.address)
+    down = subprocess.run([*COMMAND, "cluster", "down", graph.address], capture_output=True, text=True, timeout=60)
+    assert down.returncode == 0 and "ended: node-0" in down.stderr
+    with pytest.raises(mg.MangroveError, match="cannot reach the node"):
+        mg.connect(graph.address.replace("mangrove://", "mangrove://127.0.0.1:1,"))
+    graph.up("--nodes", "3")
+    assert "going on with it" in graph.said and len(graph.nodes) == 3
+    assert mg.connect(graph.address).query("g.V().id()").to_list() == [1]
+    other = ["cluster", "up", graph.name, "--log", graph.log, "--data", graph.directory, "--shards", "8"]
+    refused = subprocess.run([*COMMAND, *map(str, other)], capture_output=True, text=True, timeout=60)
+    assert "with 4 shards, which never change" in refused.stderr
+    commands = run("cluster", "up", graph.name, "--log", graph.log, "--data", graph.directory, "--launcher", "print")
+    assert commands.startswith(f"mangrove node {graph.name} --as node-0 --data {graph.directory}/node-0 --shards 0,2 ")
+
+
+def test_reads_go_on_without_a_node(log, tmp_path):
+    graph = Graph("replicas", log, tmp_path / "nodes", "--replicas", "2")
+    try:
+        assert [shards for _, _, shards in graph.nodes.values()] == ["0,1,2,3"] * 2
+        db = mg.connect(graph.address)
+        with db.ingest() as rows:
+            rows.add_vertices("n", {"~id": list(range(5000))})
+        for node in graph.nodes:
+            result = iter(db.query("g.V().hasLabel('n').id()"))
+            first = next(result)
+            graph.kill(node)
+            assert len({first, *result}) == 5000, "the query goes on at its number"
+            assert db.query("g.V().count()").one() == 5000
+            graph.start(node)
+            deadline = time.monotonic() + 60
+            while "cannot" in run("cluster", "status", graph.address) and time.monotonic() < deadline:
+                time.sleep(0.1)
+        assert db.query("g.addV('n').property(id, 5000)") is not None
+        assert db.check() == []
+    finally:
+        graph.stop()
+
+
+def test_an_attached_node_ends_with_its_input(log, tmp_path):
+    run("cluster", "create", "attached", "--log", log, "--shards", "1")
+    arguments = ["node", "attached", "--as", "a", "--data", tmp_path, "--shards", "0", "--listen", "127.0.0.1:0", "--log", log, "--attached"]
+    node = subprocess.Popen([*COMMAND, *map(str, arguments)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert "listening on" in node.stderr.readline()
+    node.stdin.close()
+    assert node.wait(timeout=60) == 0
 
 
 def test_what_cannot_be_is_refused(log, tmp_path):

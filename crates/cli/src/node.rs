@@ -1,10 +1,12 @@
 //! `mangrove node`: a node of a graph on many nodes.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use mangrove::cluster::{Log, NodeConfig, RunningNode};
@@ -31,6 +33,9 @@ pub struct Node {
     /// Name of the node, which no other node of the graph has. It keeps it when it starts again
     #[arg(long = "as", value_name = "NAME")]
     name: String,
+    /// End when the standard input ends: with the process that started it, even if that one is killed
+    #[arg(long)]
+    attached: bool,
 }
 
 type Shards = Vec<u16>;
@@ -89,15 +94,29 @@ impl Node {
         let listener = TcpListener::bind(self.listen)
             .map_err(|error| Failure::Request(format!("cannot listen on {}: {error}", self.listen)))?;
         let address = listener.local_addr().map_err(|error| Failure::Request(error.to_string()))?.to_string();
-        let Self { data, shards, name, .. } = self;
+        let Self { data, shards, name, attached, .. } = self;
         let running = RunningNode::start(NodeConfig { name, data, shards, listener, address: address.clone(), log })?;
         say(&format!("listening on {address}"));
-        while !interrupt::requested() {
+        let input_ended = Arc::new(AtomicBool::new(false));
+        if attached {
+            watch_input(input_ended.clone()).map_err(|error| Failure::Request(error.to_string()))?;
+        }
+        while !interrupt::requested() && !running.is_asked_to_stop() && !input_ended.load(Ordering::Relaxed) {
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
         running.stop();
         Ok(())
     }
+}
+
+/// Waits in another thread for the end of the standard input.
+fn watch_input(ended: Arc<AtomicBool>) -> io::Result<()> {
+    let watch = move || {
+        // An input that cannot be read has ended, too.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        ended.store(true, Ordering::Relaxed);
+    };
+    std::thread::Builder::new().name("mangrove input".into()).spawn(watch).map(drop)
 }
 
 #[cfg(feature = "cluster")]
@@ -106,8 +125,9 @@ pub fn open_log(log: &LogAddress, graph: &str) -> Result<Arc<dyn Log>, Failure> 
     Ok(Arc::new(opened.map_err(|error| Failure::Request(error.to_string()))?))
 }
 
+/// Makes the topic of a graph, unless there is one. Returns whether there was none.
 #[cfg(feature = "cluster")]
-pub fn create_log(log: &LogAddress, graph: &str, copies: usize) -> Result<(), Failure> {
+pub fn create_log(log: &LogAddress, graph: &str, copies: usize) -> Result<bool, Failure> {
     mangrove_kafka::KafkaLog::create(&log.brokers, graph, copies).map_err(|error| Failure::Request(error.to_string()))
 }
 
@@ -120,6 +140,6 @@ pub fn open_log(_: &LogAddress, _: &str) -> Result<Arc<dyn Log>, Failure> {
 }
 
 #[cfg(not(feature = "cluster"))]
-pub fn create_log(_: &LogAddress, _: &str, _: usize) -> Result<(), Failure> {
+pub fn create_log(_: &LogAddress, _: &str, _: usize) -> Result<bool, Failure> {
     Err(Failure::Request(MISSING.into()))
 }

@@ -13,6 +13,7 @@
 //!   wire        what processes say to each other
 //!   remote      the store of a shard in another process
 //!   section     what a transaction does to one shard, as bytes
+//!   at_once     work that waits for other processes, side by side
 //!   gateway     a graph on many nodes, as one to read
 //!   transaction a graph on many nodes, as one to write
 //!   node        a process that has shards, answers who reads them, and may be the writer
@@ -28,6 +29,7 @@
 //! 3. Reads give what they would give of one store, in the same order, except that vertices and edges of one label are scanned shard by
 //!    shard.
 
+mod at_once;
 mod change;
 pub mod gateway;
 pub mod log;

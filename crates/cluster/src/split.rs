@@ -2,7 +2,7 @@
 
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_select::interleave::interleave;
-use mangrove_graph::{Adjacency, Cell, EdgeId, EdgeRef, ElementIds, Elements, Hop, PropertyColumn, Result, VertexId, Wants};
+use mangrove_graph::{Adjacency, Cell, EdgeId, EdgeRef, ElementIds, Elements, PropertyColumn, VertexId, Wants};
 
 use crate::names::EDGE_LABELS_MAX;
 
@@ -52,24 +52,11 @@ impl Split {
         out
     }
 
-    /// Follows a hop: asks for the vertices of each part, and appends the edges in the order of the batch.
-    pub fn neighbors(
-        &self,
-        from: &[VertexId],
-        hop: &Hop,
-        out: &mut Adjacency,
-        mut ask: impl FnMut(u16, &[VertexId], &Hop, &mut Adjacency) -> Result<()>,
-    ) -> Result<()> {
-        if let Some(only) = self.only() {
-            return ask(only, from, hop, out);
-        }
-        let hop_with_rows = Hop { wants: Wants { rows: true, ..hop.wants }, ..hop.clone() };
+    /// Puts hops together, one of each part and each with its rows, and appends the edges in the order of the batch.
+    pub fn joined_hops(&self, rows: usize, wants: Wants, found: &[Adjacency], out: &mut Adjacency) {
         // For each row, its answer: which one, and the range there.
-        let (mut found, mut ranges) = (Vec::with_capacity(self.parts.len()), vec![(0, 0..0); from.len()]);
-        for (part, (owner, rows)) in self.parts.iter().enumerate() {
-            let some: Vec<VertexId> = rows.iter().map(|row| from[*row as usize]).collect();
-            let mut answer = Adjacency::default();
-            ask(*owner, &some, &hop_with_rows, &mut answer)?;
+        let mut ranges = vec![(0, 0..0); rows];
+        for (part, ((_, rows), answer)) in self.parts.iter().zip(found).enumerate() {
             let mut at = 0;
             for (number, row) in rows.iter().enumerate() {
                 let start = at;
@@ -78,21 +65,19 @@ impl Split {
                 }
                 ranges[*row as usize] = (part, start..at);
             }
-            found.push(answer);
         }
         for (row, (part, range)) in ranges.into_iter().enumerate() {
             let Some(answer) = found.get(part) else { continue };
-            if hop.wants.rows {
+            if wants.rows {
                 out.rows.extend(range.clone().map(|_| row as u32));
             }
-            if hop.wants.neighbors {
+            if wants.neighbors {
                 out.neighbors.extend_from_slice(&answer.neighbors[range.clone()]);
             }
-            if hop.wants.edges {
+            if wants.edges {
                 out.edges.extend_from_slice(&answer.edges[range]);
             }
         }
-        Ok(())
     }
 
     /// Puts columns together, one of each part.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mangrove_graph::{GraphError, Result};
 
 use crate::change::ClusterChange;
-use crate::gateway::{CutStore, Gateway, Limits, Peer};
+use crate::gateway::{CutStore, Gateway, Limits, Peer, Sought};
 use crate::log::{RequestId, TRANSACTION_BYTES_MAX};
 use crate::overlay::Overlay;
 use crate::section::Recorder;
@@ -15,8 +15,8 @@ use crate::wire::{Call, Reply, damaged};
 
 /// How long one call waits for the turn.
 const WAIT: Duration = Duration::from_millis(250);
-/// How often a turn is looked for, if something is missing when it comes.
-const TRIES: u32 = 5;
+/// How long a turn is looked for, if something is missing when it comes.
+const TRYING: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 /// A lost commit is looked for so long.
 const LOOK: Duration = Duration::from_secs(60);
@@ -60,14 +60,13 @@ impl ClusterTransaction {
     /// # Errors
     /// [`GraphError::Busy`] if it does not come in time, [`GraphError::Unavailable`] if no node can write.
     pub fn begin(gateway: &Arc<Gateway>, patience: &TurnPatience<'_>, limits: &Limits) -> Result<Self> {
-        let mut tries = 0;
+        let until = Instant::now() + TRYING;
         loop {
             let turn = turn(gateway, patience)?;
-            tries += 1;
             match Self::with_turn(gateway, &turn, limits) {
                 Ok(change) => return Ok(Self { gateway: gateway.clone(), turn, change }),
                 // The role may have gone to another node just now.
-                Err(GraphError::Unavailable(_)) if tries < TRIES => std::thread::sleep(PAUSE),
+                Err(GraphError::Unavailable(_)) if Instant::now() < until => std::thread::sleep(PAUSE),
                 Err(error) => return Err(error),
             }
         }
@@ -75,9 +74,9 @@ impl ClusterTransaction {
 
     fn with_turn(gateway: &Gateway, turn: &Turn, limits: &Limits) -> Result<Change> {
         // What was committed after it is told by the writer.
-        let mut cut = gateway.any_cut()?;
+        let mut cut = gateway.any_cut(None)?;
         loop {
-            let since = Call::Since { turn: turn.number, number: cut.number() };
+            let since = Call::Since { turn: turn.number, number: cut.number, own: gateway.own() };
             let Reply::Since(since) = turn.writer.call(&since, None)? else {
                 return Err(damaged("what was committed"));
             };
@@ -87,7 +86,7 @@ impl ClusterTransaction {
                 change.catch_up(&sections)?;
                 return Ok(change);
             }
-            cut = gateway.cut_from(cut.number() + 1, Duration::ZERO)?;
+            cut = gateway.cut_from(cut.number + 1, Duration::ZERO, None)?;
         }
     }
 
@@ -130,14 +129,14 @@ impl ClusterTransaction {
 
     /// Asks the nodes whether a transaction was made.
     fn look_for(&self, request: RequestId) -> Result<Option<u64>> {
-        let (until, mut known) = (Instant::now() + LOOK, None);
+        let (until, mut sought) = (Instant::now() + LOOK, Sought::Last);
         while Instant::now() < until {
-            let asked = self.gateway.peers().writer(known).and_then(|writer| writer.call(&Call::WasMade(request), None));
+            let asked = self.gateway.peers().writer(sought).and_then(|writer| writer.call(&Call::WasMade(request), None));
             match asked {
                 Ok(Reply::Made(made)) => return Ok(made),
-                Ok(Reply::Elsewhere { writer }) => known = writer,
+                Ok(Reply::Elsewhere { writer }) => sought = Sought::told(writer),
                 Ok(_) => return Err(damaged("what was made")),
-                Err(_) => known = None,
+                Err(_) => sought = Sought::Another,
             }
             std::thread::sleep(PAUSE);
         }
@@ -150,9 +149,9 @@ impl ClusterTransaction {
 fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Turn> {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let (started, number) = (Instant::now(), LAST.fetch_add(1, Ordering::Relaxed));
-    let (mut known, mut asked): (_, Option<Turn>) = (None, None);
+    let (mut sought, mut asked): (_, Option<Turn>) = (Sought::Last, None);
     loop {
-        let reply = gateway.peers().writer(known).and_then(|writer| {
+        let reply = gateway.peers().writer(sought).and_then(|writer| {
             // A place in the queue of another node is given back.
             let turn = match asked.take().filter(|turn| Arc::ptr_eq(&turn.writer, &writer)) {
                 Some(same) => asked.insert(same),
@@ -164,13 +163,13 @@ fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Turn> {
             Ok(Reply::Turn) => return asked.ok_or_else(|| damaged("a turn")),
             Ok(Reply::Busy { holder, held }) => (holder, held),
             Ok(Reply::Elsewhere { writer }) => {
-                known = writer;
+                sought = Sought::told(writer);
                 std::thread::sleep(PAUSE / 10);
                 ("another node".into(), Duration::ZERO)
             }
             Ok(_) => return Err(damaged("a turn")),
             Err(GraphError::Unavailable(what)) => {
-                known = None;
+                sought = Sought::Another;
                 std::thread::sleep(PAUSE);
                 (what, Duration::ZERO)
             }

@@ -1,5 +1,6 @@
 //! All shards of a graph as one view. Every call is split by the owners of what it asks for, and their answers come in its order.
 
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use mangrove_graph::{
     Schema, SearchCursor, Statistics, Through, VertexId, Wants, id::LOCAL_MAX, scan_and_read,
 };
 
+use crate::at_once::at_once;
 use crate::placement::{Placement, SHARDS_MAX};
 use crate::schema;
 use crate::shard::ShardView;
@@ -19,12 +21,37 @@ use crate::walk;
 const SHARDS_A_CALL: usize = 64;
 const LOCAL_BITS: u32 = LOCAL_MAX.trailing_ones();
 
-/// A graph in shards, as one.
-pub struct ClusterView<V> {
+/// A graph in shards, as one. `A` says how several shards are asked.
+pub struct ClusterView<V, A = InTurn> {
     /// By number.
     shards: Vec<V>,
     placement: Placement,
     schema: Arc<Schema>,
+    asking: PhantomData<A>,
+}
+
+/// How several shards are asked.
+pub trait Asking<V> {
+    /// Calls `f` for each shard with what it is asked, and gives the answers in order.
+    fn each<Q: Send, T: Send>(asked: Vec<(&V, Q)>, f: impl Fn(&V, Q) -> Result<T> + Sync) -> Result<Vec<T>>;
+}
+
+/// One after the other: they are in this process.
+pub struct InTurn;
+
+/// All at the same time: they are in other processes.
+pub struct AtOnce;
+
+impl<V> Asking<V> for InTurn {
+    fn each<Q: Send, T: Send>(asked: Vec<(&V, Q)>, f: impl Fn(&V, Q) -> Result<T> + Sync) -> Result<Vec<T>> {
+        asked.into_iter().map(|(shard, question)| f(shard, question)).collect()
+    }
+}
+
+impl<V: Sync> Asking<V> for AtOnce {
+    fn each<Q: Send, T: Send>(asked: Vec<(&V, Q)>, f: impl Fn(&V, Q) -> Result<T> + Sync) -> Result<Vec<T>> {
+        at_once(asked, |(shard, question)| f(shard, question))
+    }
 }
 
 /// Where a scan stands within a label: in which shard, and at which local id there.
@@ -39,7 +66,7 @@ impl Position {
     }
 }
 
-impl<V: Deref<Target: GraphView>> ClusterView<ShardView<V>> {
+impl<V: Deref<Target: GraphView>> ClusterView<ShardView<V>, InTurn> {
     /// The stores of all shards, by number.
     ///
     /// # Panics
@@ -48,7 +75,9 @@ impl<V: Deref<Target: GraphView>> ClusterView<ShardView<V>> {
         let schema = schema::joined(stores.iter().map(|store| &**store.schema()));
         Self::with_schema(stores, placement, schema)
     }
+}
 
+impl<V: Deref<Target: GraphView>, A> ClusterView<ShardView<V>, A> {
     /// The same, if their schemas are known as one.
     pub(crate) fn with_schema(stores: Vec<V>, placement: Placement, schema: Arc<Schema>) -> Self {
         assert!(stores.len() == usize::from(placement.shards) && (1..=SHARDS_MAX).contains(&placement.shards));
@@ -56,29 +85,43 @@ impl<V: Deref<Target: GraphView>> ClusterView<ShardView<V>> {
             .zip(stores)
             .map(|(number, store)| ShardView::new(store, number, placement.shards, schema.clone()))
             .collect();
-        Self { shards, placement, schema }
+        Self { shards, placement, schema, asking: PhantomData }
     }
 }
 
-impl<V: GraphView> ClusterView<V> {
+impl<V: GraphView, A: Asking<V>> ClusterView<V, A> {
     /// A shard that the graph has.
     fn shard(&self, number: u16) -> &V {
         &self.shards[usize::from(number)]
     }
 
     /// The answers of all owners of a batch, one for each row.
-    fn asked<T: Clone + Default>(
+    fn asked<T: Clone + Default + Send>(
         &self,
         elements: Elements<'_>,
-        ask: impl Fn(&V, Elements<'_>) -> Result<Vec<T>>,
+        ask: impl Fn(&V, Elements<'_>) -> Result<Vec<T>> + Sync,
     ) -> Result<Vec<T>> {
         let split = Split::of(elements, self.placement.shards);
         if let Some(only) = split.only() {
             return ask(self.shard(only), elements);
         }
-        let answers = split.parts.iter().map(|(shard, rows)| ask(self.shard(*shard), rows_of(elements, rows).batch()));
-        let answers = answers.collect::<Result<_>>()?;
-        Ok(split.joined(answers))
+        Ok(split.joined(self.owners(&split, elements, ask)?))
+    }
+
+    /// All shards, each with nothing to say beside the question.
+    fn every(&self) -> Vec<(&V, ())> {
+        self.shards.iter().map(|shard| (shard, ())).collect()
+    }
+
+    /// The answer of each owner of a batch.
+    fn owners<T: Send>(
+        &self,
+        split: &Split,
+        elements: Elements<'_>,
+        ask: impl Fn(&V, Elements<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let asked = split.parts.iter().map(|(shard, rows)| (self.shard(*shard), rows_of(elements, rows)));
+        A::each(asked.collect(), |shard, some: ElementIds| ask(shard, some.batch()))
     }
 
     /// Whether vertices of other labels may carry a label.
@@ -153,7 +196,17 @@ impl<V: GraphView> ClusterView<V> {
     /// The edges of each row, of one shard or of several.
     fn gather(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
         let split = Split::new(from.iter().map(|vertex| vertex.shard()), self.placement.shards);
-        split.neighbors(from, hop, out, |shard, some, hop, answer| self.shard(shard).neighbors(some, hop, answer))
+        if let Some(only) = split.only() {
+            return self.shard(only).neighbors(from, hop, out);
+        }
+        let hop_with_rows = Hop { wants: Wants { rows: true, ..hop.wants }, ..hop.clone() };
+        let found = self.owners(&split, Elements::Vertices(from), |shard, some| {
+            let mut found = Adjacency::default();
+            let Elements::Vertices(some) = some else { return Ok(found) };
+            shard.neighbors(some, &hop_with_rows, &mut found).map(|()| found)
+        })?;
+        split.joined_hops(from.len(), hop.wants, &found, out);
+        Ok(())
     }
 
     /// The edges of each row that pass a filter, which their own shards answer.
@@ -169,7 +222,7 @@ impl<V: GraphView> ClusterView<V> {
     }
 }
 
-impl<V: GraphView> Catalog for ClusterView<V> {
+impl<V: GraphView, A: Asking<V>> Catalog for ClusterView<V, A> {
     fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
@@ -187,15 +240,18 @@ impl<V: GraphView> Catalog for ClusterView<V> {
     }
 
     fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
-        self.shards.iter().all(|shard| shard.is_searchable(of, predicate))
+        // A shard that does not answer fails in the search itself.
+        A::each(self.every(), |shard, ()| Ok(shard.is_searchable(of, predicate)))
+            .is_ok_and(|all| all.into_iter().all(|is| is))
     }
 
     fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
-        self.shards.iter().map(|shard| shard.candidates(of, predicate)).try_fold(0, |sum: u64, n| Ok(sum.saturating_add(n?)))
+        let all = A::each(self.every(), |shard, ()| shard.candidates(of, predicate))?;
+        Ok(all.into_iter().fold(0, u64::saturating_add))
     }
 }
 
-impl<V: GraphView> GraphView for ClusterView<V> {
+impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
     fn distance(&self) -> Distance {
         self.shards.first().map_or(Distance::HERE, V::distance)
     }
@@ -239,6 +295,21 @@ impl<V: GraphView> GraphView for ClusterView<V> {
     }
 
     fn count(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Result<u64> {
+        if let Some(label) =
+            self.label_at(kind, scan, cursor).filter(|label| cursor.local == 0 && !self.is_carried(kind, *label))
+        {
+            let (of_label, at) = (walk::scan_of(scan, label), cursor.label);
+            let counts = A::each(self.every(), |shard, ()| {
+                let (mut count, mut within) = (0, ScanCursor { label: at, local: 0, done: false });
+                while !within.done && within.label == at {
+                    count += shard.count(kind, &of_label, &mut within)?;
+                }
+                Ok(count)
+            })?;
+            *cursor = ScanCursor { label: at + 1, local: 0, done: false };
+            self.label_at(kind, scan, cursor);
+            return Ok(counts.into_iter().sum());
+        }
         let counted = self.go_on(kind, scan, cursor, |shard, scan, cursor, label| {
             if !self.is_carried(kind, label) {
                 return shard.count(kind, scan, cursor);
@@ -261,14 +332,16 @@ impl<V: GraphView> GraphView for ClusterView<V> {
         for (row, id) in ids.iter().enumerate() {
             self.homes(label, id).into_iter().for_each(|home| asked[usize::from(home)].push(row as u32));
         }
-        for (shard, rows) in self.shards.iter().zip(asked).filter(|(_, rows)| !rows.is_empty()) {
+        let asked: Vec<_> = self.shards.iter().zip(asked).filter(|(_, rows)| !rows.is_empty()).collect();
+        let found = A::each(asked, |shard, rows| {
             let some: Vec<ExternalId> = rows.iter().map(|row| ids[*row as usize].clone()).collect();
             let mut found = Vec::with_capacity(some.len());
             shard.find_vertices(label, &some, &mut found)?;
-            for (row, found) in rows.into_iter().zip(found) {
-                let known = &mut out[first + row as usize];
-                *known = known.or(found);
-            }
+            Ok((rows, found))
+        })?;
+        for (row, found) in found.into_iter().flat_map(|(rows, found)| rows.into_iter().zip(found)) {
+            let known = &mut out[first + row as usize];
+            *known = known.or(found);
         }
         Ok(())
     }
@@ -276,13 +349,19 @@ impl<V: GraphView> GraphView for ClusterView<V> {
     fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()> {
         let first = out.len();
         out.resize(first + ids.len(), None);
-        for (number, shard) in (0..).zip(&self.shards) {
-            // A generated id says in which shard it is; of others, any shard may have the edge.
+        // A generated id says in which shard it is; of others, any shard may have the edge.
+        let asked = (0..).zip(&self.shards).map(|(number, shard)| {
             let is_here = |id: &ExternalId| EdgeId::from_generated(id).is_none_or(|edge| edge.shard() == number);
-            let rows: Vec<usize> = (0..ids.len()).filter(|row| out[first + row].is_none() && is_here(&ids[*row])).collect();
+            (shard, (0..ids.len()).filter(|row| is_here(&ids[*row])).collect::<Vec<_>>())
+        });
+        let found = A::each(asked.filter(|(_, rows)| !rows.is_empty()).collect(), |shard, rows| {
             let mut found = Vec::with_capacity(rows.len());
             shard.find_edges(&rows.iter().map(|row| ids[*row].clone()).collect::<Vec<_>>(), &mut found)?;
-            rows.into_iter().zip(found).for_each(|(row, found)| out[first + row] = found);
+            Ok((rows, found))
+        })?;
+        for (row, found) in found.into_iter().flat_map(|(rows, found)| rows.into_iter().zip(found)) {
+            let known = &mut out[first + row];
+            *known = known.or(found);
         }
         Ok(())
     }
@@ -292,8 +371,7 @@ impl<V: GraphView> GraphView for ClusterView<V> {
         if let Some(only) = split.only() {
             return self.shard(only).external_ids(elements);
         }
-        let ask = |(shard, rows): &(u16, Vec<u32>)| self.shard(*shard).external_ids(rows_of(elements, rows).batch());
-        Ok(split.joined_columns(&split.parts.iter().map(ask).collect::<Result<Vec<_>>>()?))
+        Ok(split.joined_columns(&self.owners(&split, elements, |shard, some| shard.external_ids(some))?))
     }
 
     fn contain(&self, elements: Elements<'_>) -> Result<Vec<bool>> {
@@ -357,12 +435,10 @@ impl<V: GraphView> GraphView for ClusterView<V> {
         if let Some(only) = split.only() {
             return self.shard(only).columns(elements, keys, out);
         }
-        let mut answers: Vec<Vec<PropertyColumn>> = Vec::with_capacity(split.parts.len());
-        for (shard, rows) in &split.parts {
+        let answers = self.owners(&split, elements, |shard, some| {
             let mut columns = Vec::with_capacity(keys.len());
-            self.shard(*shard).columns(rows_of(elements, rows).batch(), keys, &mut columns)?;
-            answers.push(columns);
-        }
+            shard.columns(some, keys, &mut columns).map(|()| columns)
+        })?;
         for key in 0..keys.len() {
             let of_key: Vec<PropertyColumn> = answers.iter().map(|columns| columns[key].clone()).collect();
             out.push(split.joined_columns(&of_key));
@@ -371,10 +447,11 @@ impl<V: GraphView> GraphView for ClusterView<V> {
     }
 
     fn keys(&self, elements: Elements<'_>, out: &mut Vec<KeyId>) -> Result<()> {
-        let mut all = Vec::new();
-        for (shard, rows) in &Split::of(elements, self.placement.shards).parts {
-            self.shard(*shard).keys(rows_of(elements, rows).batch(), &mut all)?;
-        }
+        let of_owners = self.owners(&Split::of(elements, self.placement.shards), elements, |shard, some| {
+            let mut keys = Vec::new();
+            shard.keys(some, &mut keys).map(|()| keys)
+        })?;
+        let mut all = of_owners.concat();
         all.sort_unstable();
         all.dedup();
         out.append(&mut all);
@@ -395,7 +472,8 @@ impl<V: GraphView> GraphView for ClusterView<V> {
             let Some(fork) = shard.fork()? else { return Ok(None) };
             shards.push(Forked(fork));
         }
-        Ok(Some(Box::new(ClusterView { shards, placement: self.placement, schema: self.schema.clone() })))
+        let (placement, schema) = (self.placement, self.schema.clone());
+        Ok(Some(Box::new(ClusterView::<_, InTurn> { shards, placement, schema, asking: PhantomData })))
     }
 
     fn search(

@@ -3,7 +3,7 @@
 //! It needs one thing of Kafka: that all readers of a partition see its records in the same order. It uses no transactions, no groups and no
 //! offsets that the brokers keep. What an acknowledgement says does not matter, because the writer counts what it has read.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mangrove_cluster::log::{Log, LogReader};
 use mangrove_graph::{GraphError, Result};
@@ -25,6 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const REST: Duration = Duration::from_millis(300);
 /// Records that are taken together.
 const BATCH: usize = 1_000;
+/// A reader that stands at the end asks the brokers again after so long whether it still does, and how long they may take.
+const ASKING: Duration = Duration::from_secs(1);
+const ANSWERING: Duration = Duration::from_secs(1);
 
 /// The topic of a graph.
 pub struct KafkaLog {
@@ -79,11 +82,11 @@ impl KafkaLog {
         }
     }
 
-    /// Makes the topic of a new graph, with so many copies.
+    /// Makes the topic of a new graph, with so many copies. Returns whether there was none.
     ///
     /// # Errors
-    /// If there is one, or if there are fewer brokers.
-    pub fn create(brokers: &str, name: &str, copies: usize) -> Result<()> {
+    /// If there are fewer brokers.
+    pub fn create(brokers: &str, name: &str, copies: usize) -> Result<bool> {
         let topic = topic_of(name);
         let admin: AdminClient<DefaultClientContext> =
             config(brokers).create().map_err(|error| unavailable("takes no client", error))?;
@@ -98,10 +101,8 @@ impl KafkaLog {
         let options = AdminOptions::new().operation_timeout(Some(PATIENCE)).request_timeout(Some(PATIENCE));
         let made = now(admin.create_topics([&new], &options)).map_err(|error| unavailable("does not answer", error))?;
         match made.into_iter().next() {
-            Some(Ok(_)) => Ok(()),
-            Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => {
-                Err(GraphError::Invalid(format!("Kafka at {brokers} has a graph {name} already")))
-            }
+            Some(Ok(_)) => Ok(true),
+            Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => Ok(false),
             Some(Err((_, error))) => Err(GraphError::Invalid(format!("Kafka cannot make the topic {topic}: {error}"))),
             None => Err(unavailable("does not say", "whether it made the topic")),
         }
@@ -166,14 +167,33 @@ impl Log for KafkaLog {
             .add_partition_offset(&self.topic, PARTITION, Offset::Offset(from as i64))
             .and_then(|()| consumer.assign(&partition))
             .map_err(|error| unavailable("does not let the log be read", error))?;
-        Ok(Box::new(KafkaReader { consumer, at_end: false }))
+        Ok(Box::new(KafkaReader { consumer, topic: self.topic.clone(), next: from, at_end: false, asked: Instant::now() }))
     }
 }
 
 struct KafkaReader {
     consumer: BaseConsumer,
+    topic: String,
+    next: u64,
     /// Whether all that there was has been read.
     at_end: bool,
+    /// When the brokers have said so last.
+    asked: Instant,
+}
+
+impl KafkaReader {
+    /// Asks the brokers whether the end is still there. A consumer that cannot reach them says nothing for long.
+    fn is_at_end(&mut self) -> bool {
+        if !self.at_end || self.asked.elapsed() < ASKING {
+            return self.at_end;
+        }
+        let end = self.consumer.fetch_watermarks(&self.topic, PARTITION, ANSWERING);
+        let is_here = end.is_ok_and(|(_, high)| u64::try_from(high).is_ok_and(|high| high <= self.next));
+        if is_here {
+            self.asked = Instant::now();
+        }
+        is_here
+    }
 }
 
 impl LogReader for KafkaReader {
@@ -185,16 +205,17 @@ impl LogReader for KafkaReader {
                 Some(Ok(message)) => {
                     let record = message.payload().unwrap_or_default().to_vec();
                     out.push((message.offset() as u64, record));
+                    self.next = message.offset() as u64 + 1;
                     (self.at_end, wait) = (false, Duration::ZERO);
                 }
                 Some(Err(KafkaError::PartitionEOF(_))) => {
-                    self.at_end = true;
+                    (self.at_end, self.asked) = (true, Instant::now());
                     break;
                 }
                 Some(Err(error)) => {
                     if is_cut(&error) {
                         return Err(GraphError::Invalid(
-                            "the log begins after what was asked for: restore from a backup".into(),
+                            "the log does not have the record that comes next: its beginning was cut, or it has lost its end".into(),
                         ));
                     }
                     // A new consumer says it when it has read to the end. This one might not.
@@ -203,7 +224,7 @@ impl LogReader for KafkaReader {
                 }
             }
         }
-        Ok(self.at_end)
+        Ok(self.is_at_end())
     }
 }
 

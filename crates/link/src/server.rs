@@ -17,6 +17,7 @@ use mangrove_cluster::node::{Node, Session};
 use mangrove_cluster::wire::{Call, SentError};
 use mangrove_graph::{CancelToken, GraphError};
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
 use tonic::codegen::http::{Request as HttpRequest, Response as HttpResponse};
 use tonic::server::{Grpc, StreamingService};
 use tonic::{Request, Response as GrpcResponse, Status, Streaming};
@@ -55,18 +56,20 @@ pub fn serve(node: &Arc<Node>, listener: TcpListener) -> io::Result<Serving> {
     let (stopped, mut stops) = oneshot::channel::<()>();
     let node = node.clone();
     runtime().spawn(async move {
+        let mut connections = JoinSet::new(); // dropping it ends them
         loop {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, from)) => {
                         let _ = stream.set_nodelay(true); // it only makes it slower
-                        tokio::spawn(connection(node.clone(), stream, from));
+                        connections.spawn(connection(node.clone(), stream, from));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "a connection was not accepted");
                         tokio::time::sleep(PAUSE / 100).await;
                     }
                 },
+                Some(_) = connections.join_next() => {}
                 _ = &mut stops => return,
             }
         }

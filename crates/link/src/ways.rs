@@ -1,13 +1,13 @@
 //! The ways to all nodes of a graph, found by asking one of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mangrove_cluster::Placement;
-use mangrove_cluster::gateway::{Gateway, Peer, Peers, Way};
+use mangrove_cluster::gateway::{Gateway, Peer, Peers, ShardNode, Sought, Way};
 use mangrove_cluster::log::{GraphRecord, Member};
 use mangrove_cluster::wire::{Call, Reply};
 use mangrove_graph::{GraphError, Result};
@@ -56,7 +56,9 @@ impl fmt::Display for GraphAddress {
 }
 
 /// The nodes of a graph, and the connections to them.
-pub struct Ways {
+pub struct Ways(Arc<Found>);
+
+struct Found {
     /// Where to ask first.
     seeds: Vec<String>,
     name: String,
@@ -71,6 +73,8 @@ struct State {
     asked: Option<Instant>,
     links: HashMap<String, Arc<Link>>,
     failed: HashMap<String, Instant>,
+    /// To which a thread makes a connection that nobody waits for.
+    awaited: HashSet<String>,
     /// Counts the times at which a node was chosen.
     turn: usize,
 }
@@ -93,7 +97,7 @@ impl Ways {
                     let links = HashMap::from([(node.clone(), Arc::new(link))]);
                     let state = State { members, writer, asked: Some(Instant::now()), links, ..State::default() };
                     let (seeds, name) = (address.nodes.clone(), name.to_owned());
-                    return Ok(Self { seeds, name, graph, state: Mutex::new(state) });
+                    return Ok(Self(Arc::new(Found { seeds, name, graph, state: Mutex::new(state) })));
                 }
                 Ok(_) => why = Some(GraphError::Unavailable(format!("the node at {node} said something else"))),
                 Err(error) => why = Some(error),
@@ -102,13 +106,54 @@ impl Ways {
         Err(why.unwrap_or_else(|| GraphError::Invalid("an address without nodes".into())))
     }
 
-    /// A gateway to the graph.
-    pub fn gateway(self) -> Arc<Gateway> {
-        Arc::new(Gateway::new(Arc::new(self)))
+    /// The graph and its members.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if no node tells.
+    pub fn members(&self) -> Result<(GraphRecord, Vec<Member>)> {
+        self.0.ask(REST)?;
+        Ok((self.0.graph.clone(), self.0.state().members.clone()))
     }
 
+    /// A gateway to the graph.
+    pub fn gateway(self) -> Arc<Gateway> {
+        Gateway::new(Arc::new(self))
+    }
+}
+
+impl Found {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The members that have shards: those that are connected, and the others.
+    fn members(&self) -> (Vec<Member>, Vec<Member>) {
+        let state = self.state();
+        let is_connected = |member: &Member| state.links.get(&member.address).is_some_and(|link| !link.is_gone());
+        state.members.iter().filter(|member| !member.shards.is_empty()).cloned().partition(is_connected)
+    }
+
+    /// A connection that is there.
+    fn connected(&self, address: &str) -> Option<Arc<Link>> {
+        self.state().links.get(address).filter(|link| !link.is_gone()).cloned()
+    }
+
+    /// Makes a connection that nobody waits for.
+    fn link_later(of: &Arc<Self>, address: String) {
+        let mut state = of.state();
+        let has_failed = state.failed.get(&address).is_some_and(|failed| failed.elapsed() < REST);
+        if has_failed || !state.awaited.insert(address.clone()) {
+            return;
+        }
+        drop(state);
+        let found = of.clone();
+        let connecting = std::thread::Builder::new().name("mangrove link".into()).spawn(move || {
+            let _ = found.link(&address); // it is noted that it failed
+            found.state().awaited.remove(&address);
+        });
+        if let Err(error) = connecting {
+            tracing::warn!(%error, "no thread connects to a node");
+        }
     }
 
     /// A connection to an address, new or old.
@@ -198,33 +243,66 @@ impl Ways {
 
 impl Peers for Ways {
     fn placement(&self) -> Placement {
-        self.graph.placement
+        self.0.graph.placement
     }
 
-    fn of_shard(&self, shard: u16) -> Result<Arc<dyn Peer>> {
-        self.reach(|member| member.shards.contains(&shard), &format!("no node has shard {shard}"))
+    fn with_shards(&self) -> Result<Vec<ShardNode>> {
+        let (all, mut why) = (self.0.graph.placement.shards, None);
+        for fresh in [FRESH, REST] {
+            if let Err(error) = self.0.ask(fresh) {
+                why = Some(error);
+            }
+            let (mut there, mut covered): (Vec<ShardNode>, BTreeSet<u16>) = (Vec::new(), BTreeSet::new());
+            let (connected, others) = self.0.members();
+            for Member { address, shards, .. } in connected.into_iter().chain(others) {
+                let link = match self.0.connected(&address) {
+                    // Who is not needed now may come later.
+                    None if shards.iter().all(|shard| covered.contains(shard)) => {
+                        Found::link_later(&self.0, address);
+                        continue;
+                    }
+                    None => self.0.link(&address),
+                    Some(link) => Ok(link),
+                };
+                match link {
+                    Ok(link) => {
+                        covered.extend(&shards);
+                        there.push((link, shards));
+                    }
+                    Err(error) => why = Some(error),
+                }
+            }
+            match (0..all).find(|shard| !covered.contains(shard)) {
+                None => return Ok(there),
+                Some(missing) => why = why.or(Some(GraphError::Unavailable(format!("no node has shard {missing}")))),
+            }
+        }
+        Err(why.unwrap_or_else(|| GraphError::Unavailable("the graph has no nodes".into())))
     }
 
     fn all(&self) -> Result<Vec<(String, Way)>> {
-        self.ask(REST)?;
-        let members = self.state().members.clone();
-        let has_shards = members.into_iter().filter(|member| !member.shards.is_empty());
-        let way = |address: &str| Ok(self.link(address)? as Arc<dyn Peer>);
-        Ok(has_shards.map(|member| (member.name, way(&member.address))).collect())
+        self.0.ask(REST)?;
+        let way = |address: &str| Ok(self.0.link(address)? as Arc<dyn Peer>);
+        let (connected, others) = self.0.members();
+        Ok(connected.into_iter().chain(others).map(|member| (member.name, way(&member.address))).collect())
     }
 
-    fn writer(&self, known: Option<u64>) -> Result<Arc<dyn Peer>> {
+    fn writer(&self, sought: Sought) -> Result<Arc<dyn Peer>> {
         let writer = {
-            let mut state = self.state();
-            state.writer = known.or(state.writer);
+            let mut state = self.0.state();
+            match sought {
+                Sought::Last => {}
+                Sought::Process(process) => state.writer = Some(process),
+                Sought::Another => state.writer = None,
+            }
             state.writer
         };
         let is_writer = |member: &Member| Some(member.process) == writer;
-        let is_known = self.state().members.iter().any(is_writer);
-        match self.reach(is_writer, "the writer is not there") {
+        let is_known = self.0.state().members.iter().any(is_writer);
+        match self.0.reach(is_writer, "the writer is not there") {
             Ok(peer) if is_known => Ok(peer),
             // The writer is gone, or there is none yet. Any node may become it.
-            _ => self.reach(|_| true, "no node is there"),
+            _ => self.0.reach(|_| true, "no node is there"),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! A graph on many nodes as a backend, and a node of one.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
-use mangrove_cluster::gateway::{CutGraph, Gateway, HeldCut, Limits, Peers};
-use mangrove_cluster::log::{GraphRecord, Record, WriterPace};
+use mangrove_cluster::gateway::{CutGraph, Gateway, HeldCut, Limits, Peers, Way};
+use mangrove_cluster::log::{Record, WriterPace};
 use mangrove_cluster::node::{Node, NodeOptions};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
 use mangrove_cluster::wire::{Call, Reply};
@@ -15,7 +17,8 @@ use mangrove_graph::{
 };
 use mangrove_link::{Serving, Ways};
 
-pub use mangrove_cluster::log::{Log, Member};
+pub use mangrove_cluster::log::{GraphRecord, Log, Member};
+pub use mangrove_cluster::wire::{NodeStatus, ShardStatus};
 pub use mangrove_cluster::{Placement, SHARDS_MAX};
 pub use mangrove_link::GraphAddress;
 
@@ -25,7 +28,10 @@ use crate::error::OpenError;
 /// Violations that a check names.
 const NAMED: usize = 100;
 /// How long a log may take to show its first record.
-const MADE: std::time::Duration = std::time::Duration::from_secs(20);
+const MADE: Duration = Duration::from_secs(20);
+/// How long nodes may take to end.
+const ENDING: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A graph on many nodes.
 pub struct ClusterBackend {
@@ -57,7 +63,7 @@ impl ClusterBackend {
 
 impl Backend for ClusterBackend {
     fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
-        let view = ClusterRead::new(&self.gateway, self.gateway.cut()?);
+        let view = ClusterRead::new(&self.gateway, self.gateway.cut(limits.as_ref())?);
         view.limits.set(limits);
         Ok(Box::new(view))
     }
@@ -154,12 +160,14 @@ struct ClusterRead {
     graph: CutGraph,
     cut: Arc<HeldCut>,
     limits: Limits,
+    placement: Placement,
 }
 
 impl ClusterRead {
     fn new(gateway: &Gateway, cut: Arc<HeldCut>) -> Self {
         let limits = Limits::default();
-        Self { graph: cut.graph(gateway.placement(), &limits), cut, limits }
+        let placement = gateway.placement();
+        Self { graph: cut.graph(placement, &limits), cut, limits, placement }
     }
 }
 
@@ -179,7 +187,7 @@ impl Through for ClusterRead {
     }
 
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
-        GraphView::fork(&self.graph)
+        Ok(Some(Box::new(self.cut.graph(self.placement, &self.limits.for_another_thread()))))
     }
 }
 
@@ -189,7 +197,7 @@ impl BackendView for ClusterRead {
     }
 
     fn version(&self) -> Option<u64> {
-        Some(self.cut.number())
+        Some(self.cut.number)
     }
 }
 
@@ -281,6 +289,11 @@ impl RunningNode {
         Ok(Self { node, _serving: serving })
     }
 
+    /// Whether somebody has asked for its end.
+    pub fn is_asked_to_stop(&self) -> bool {
+        self.node.is_asked_to_stop()
+    }
+
     /// Ends it, once others know.
     pub fn stop(self) {
         self.node.stop();
@@ -298,36 +311,73 @@ pub fn make_graph(log: &dyn Log, name: &str, shards: u16, id_space: IdSpace) -> 
     let (id, seed) = mangrove_graph::Uuid::new_v4().as_u64_pair();
     let graph = GraphRecord { id: id | 1, name: name.to_owned(), placement: Placement { shards, seed, id_space } };
     log.append(Record::Graph(graph.clone()).to_bytes()?)?;
-    let until = std::time::Instant::now() + MADE;
+    let until = Instant::now() + MADE;
     loop {
         match graph_of(log) {
             Ok(found) if found == graph => return Ok(graph),
             Ok(_) => return Err(GraphError::Invalid("the log has a graph already".into())),
-            Err(error) if std::time::Instant::now() >= until => return Err(error),
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(100)),
+            Err(error) if Instant::now() >= until => return Err(error),
+            Err(_) => std::thread::sleep(PAUSE),
         }
     }
 }
 
-/// The nodes of a graph, and the process of its writer.
+/// A node of a graph, and how it is.
+pub struct NodeFound {
+    pub member: Member,
+    /// Why it does not say, if it does not.
+    pub status: Result<NodeStatus>,
+}
+
+/// The nodes of a graph.
 ///
 /// # Errors
 /// If no node answers.
-pub fn members(address: &GraphAddress) -> Result<(GraphRecord, Vec<Member>, Option<u64>)> {
+pub fn nodes(address: &GraphAddress) -> Result<(GraphRecord, Vec<NodeFound>)> {
     let ways = Ways::find(address, "status")?;
-    let there = ways.all()?.into_iter().find_map(|(name, node)| Some((name, node.ok()?)));
-    let (name, node) = there.ok_or_else(|| unexpected("the graph"))?;
-    match node.call(&Call::Hello, None)? {
-        Reply::Hello { graph, members, writer } => Ok((graph, members, writer)),
-        _ => Err(unexpected(&name)),
+    let (graph, members) = ways.members()?;
+    let mut ways: BTreeMap<String, Way> = ways.all()?.into_iter().collect();
+    let found = members.into_iter().map(|member| {
+        let node = ways.remove(&member.name).unwrap_or_else(|| Err(unexpected(&member.name)));
+        let status = node.and_then(|node| match node.call(&Call::Status, None)? {
+            Reply::Status(status) => Ok(status),
+            _ => Err(unexpected(&member.name)),
+        });
+        NodeFound { member, status }
+    });
+    Ok((graph, found.collect()))
+}
+
+/// Ends all nodes of a graph that answer, and gives the names of those that do. The log and the shards stay.
+///
+/// # Errors
+/// If no node answers, or if one does not end.
+pub fn stop(address: &GraphAddress) -> Result<Vec<String>> {
+    let ways = Ways::find(address, "down")?;
+    let there: Vec<_> = ways.all()?.into_iter().filter_map(|(name, node)| Some((name, node.ok()?))).collect();
+    for (name, node) in &there {
+        let Reply::Stopping = node.call(&Call::Stop, None)? else { return Err(unexpected(name)) };
     }
+    let until = Instant::now() + ENDING;
+    for (name, node) in &there {
+        while node.call(&Call::Hello, None).is_ok() {
+            if Instant::now() >= until {
+                return Err(GraphError::Unavailable(format!("{name} does not end")));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+    Ok(there.into_iter().map(|(name, _)| name).collect())
 }
 
 /// The graph that a log is of: its first record.
-fn graph_of(log: &dyn Log) -> Result<GraphRecord> {
+///
+/// # Errors
+/// If the log has none, or cannot be read.
+pub fn graph_of(log: &dyn Log) -> Result<GraphRecord> {
     let (mut reader, mut found) = (log.reader(0)?, Vec::new());
     for _ in 0..100 {
-        let ended = reader.read(std::time::Duration::from_millis(100), &mut found)?;
+        let ended = reader.read(PAUSE, &mut found)?;
         if let Some((_, first)) = found.first() {
             return match Record::from_bytes(first)? {
                 Record::Graph(graph) => Ok(graph),

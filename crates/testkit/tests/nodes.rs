@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mangrove_cluster::gateway::{Gateway, Limits};
+use mangrove_cluster::log::{Log, MemoryLog};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
 use mangrove_graph::{
     Adjacency, Catalog, Direction, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, Hop, IdSpace, NewEdge,
@@ -33,6 +34,11 @@ fn random_work_gives_what_one_store_gives() {
 #[test]
 fn random_work_gives_what_one_store_gives_over_connections() {
     random_work(2, || Nodes::served(2, 3, IdSpace::Graph));
+}
+
+#[test]
+fn random_work_gives_what_one_store_gives_over_replicas() {
+    random_work(2, || Nodes::replicated(3, 4, 2, IdSpace::Graph));
 }
 
 fn random_work(cases: u64, make: impl Fn() -> Nodes) {
@@ -77,7 +83,7 @@ fn add_one(gateway: &Arc<Gateway>, number: i64) -> Result<u64> {
 
 /// The numbers of the vertices that are there. Each must have both edges with both halves.
 fn numbers(gateway: &Gateway) -> Result<BTreeSet<i64>> {
-    let graph = gateway.cut()?.graph(gateway.placement(), &Limits::default());
+    let graph = gateway.cut(None)?.graph(gateway.placement(), &Limits::default());
     let Some(person) = graph.schema().label(ElementKind::Vertex, "person") else { return Ok(BTreeSet::new()) };
     let (mut all, mut cursor) = (Vec::new(), ScanCursor::default());
     while !cursor.done {
@@ -190,4 +196,66 @@ fn a_transaction_that_is_dropped_leaves_nothing() {
     let transaction = ClusterTransaction::begin(&other, &PATIENCE, &Limits::default()).expect("a turn");
     assert_eq!(transaction.view().schema().vertex_labels.len(), 0);
     assert_eq!(transaction.commit().expect("nothing to do"), None);
+}
+
+/// A reader goes on at its number, and others begin, when one of the nodes with a shard has ended. So do writers.
+#[test]
+fn a_graph_with_replicas_outlives_any_node() {
+    let mut nodes = Nodes::replicated(3, 6, 2, IdSpace::Graph);
+    let next_of = |at: usize, count: i64| 100 * (at as i64 + 1) + count;
+    for number in 1..=10 {
+        add_one(&nodes.gateway, number).expect("a commit");
+    }
+    for at in 0..3 {
+        let writer = nodes.client();
+        add_one(&writer, next_of(at, 0)).expect("a commit");
+        let before = numbers(&writer).expect("a cut");
+        let cut = writer.cut(None).expect("a cut");
+        let graph = cut.graph(writer.placement(), &Limits::default());
+        add_one(&writer, next_of(at, 1)).expect("a commit");
+        nodes.stop(at);
+        let person = graph.schema().label(ElementKind::Vertex, "person").expect("a label");
+        let (mut counted, mut cursor) = (0, ScanCursor::default());
+        while !cursor.done {
+            counted += graph.count(ElementKind::Vertex, &Scan::of(person), &mut cursor).expect("another node");
+        }
+        assert_eq!(counted as usize, before.len());
+        add_one(&writer, next_of(at, 2)).expect("a commit");
+        let now = numbers(&writer).expect("a cut");
+        assert!(now.contains(&next_of(at, 1)) && now.len() == before.len() + 2, "{now:?}");
+        nodes.start(at);
+    }
+    assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
+}
+
+fn records(log: &MemoryLog) -> Vec<Vec<u8>> {
+    let mut records = Vec::new();
+    log.reader(0).and_then(|mut reader| reader.read(Duration::ZERO, &mut records)).expect("a log");
+    records.into_iter().map(|(_, record)| record).collect()
+}
+
+fn log_of(records: &[Vec<u8>]) -> MemoryLog {
+    let log = MemoryLog::default();
+    records.iter().for_each(|record| log.append(record.clone()).expect("a log"));
+    log
+}
+
+/// Shards that have applied what the log has no longer say so. Nobody reads them or builds on them.
+#[test]
+fn a_log_that_lost_its_end_is_noticed() {
+    let mut nodes = Nodes::new(2, 4, IdSpace::Graph);
+    for number in 1..=20 {
+        add_one(&nodes.gateway, number).expect("a commit");
+    }
+    numbers(&nodes.gateway).expect("a cut");
+    let whole = records(&nodes.log);
+    nodes.restart_with(log_of(&whole[..whole.len() / 2]));
+    let why = numbers(&nodes.gateway).expect_err("the shards are ahead of the log").to_string();
+    assert!(why.contains("the log ends before record") || why.contains("has applied another record"), "{why}");
+    let why = add_one(&nodes.gateway, 21).expect_err("the shards are ahead of the log").to_string();
+    assert!(why.contains("the log ends before record") || why.contains("has applied another record"), "{why}");
+    nodes.restart_with(log_of(&whole));
+    assert_eq!(numbers(&nodes.gateway).expect("the log is whole").len(), 21);
+    add_one(&nodes.gateway, 21).expect("a commit");
+    assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
 }

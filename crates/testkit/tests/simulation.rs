@@ -320,7 +320,7 @@ impl Gateway {
 impl Shard {
     /// Reads a record. If it crashes, it goes on from its disk: changes and position are there, or neither.
     fn read(&mut self, number: u16, offset: usize, record: &Record, crashes: bool, without: Without, now: u64) {
-        let mut step = self.follower.read(offset as u64, record).expect("the log is whole");
+        let mut step = self.follower.read(offset as u64, offset as u64, record).expect("the log is whole");
         step.is_cut &= !now.is_multiple_of(5); // a shard that is behind leaves cuts out
         let commit = self.follower.position().standing.number;
         self.open.extend(step.section.map(|changes| (commit, changes.to_vec())));

@@ -104,11 +104,16 @@ impl<S> Cuts<S> {
         }
     }
 
+    /// How many cuts can be read.
+    pub fn kept(&self) -> usize {
+        self.kept.values().filter(|cut| cut.view.is_some()).count()
+    }
+
     /// Drops what has been kept long enough.
     pub fn prune(&mut self, now: u64) -> Vec<S> {
         let Some(newest) = self.kept.last_key_value().map(|(key, _)| *key) else { return Vec::new() };
         let mut dropped = Vec::new();
-        let mut excess = self.kept.values().filter(|cut| cut.view.is_some()).count().saturating_sub(self.pace.count);
+        let mut excess = self.kept().saturating_sub(self.pace.count);
         for (_, cut) in self.kept.range_mut(..newest).filter(|(_, cut)| cut.view.is_some()) {
             let age = now.saturating_sub(cut.replaced.unwrap_or(now));
             let is_over = age >= if cut.holds > 0 { self.pace.held } else { self.pace.free };

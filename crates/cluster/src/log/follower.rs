@@ -14,6 +14,8 @@ pub struct Position {
     pub standing: Standing,
     /// The offset of the next record.
     pub next: u64,
+    /// The checksum of the record before it.
+    pub last: u64,
 }
 
 impl Position {
@@ -43,6 +45,10 @@ pub struct Step<'r> {
 pub enum LogError {
     /// Records before this one were deleted: the shard must be restored from a backup.
     Cut { expected: u64, found: u64 },
+    /// The log has another record where the last one stood that the shard has applied.
+    Changed { at: u64 },
+    /// The log has fewer records than the shard has applied. It may have them again when its brokers have all come back.
+    Short { expected: u64, end: u64 },
 }
 
 impl fmt::Display for LogError {
@@ -52,6 +58,18 @@ impl fmt::Display for LogError {
                 write!(
                     f,
                     "the log begins at record {found}, and this shard has applied only those before {expected}: restore it from a backup"
+                )
+            }
+            LogError::Changed { at } => {
+                write!(
+                    f,
+                    "this shard has applied another record {at} than the log has: the log has lost its end, or is that of another graph"
+                )
+            }
+            LogError::Short { expected, end } => {
+                write!(
+                    f,
+                    "the log ends before record {end}, and this shard has applied those before {expected}: are all brokers there?"
                 )
             }
         }
@@ -78,15 +96,23 @@ impl Follower {
         self.position
     }
 
-    /// Reads the record at an offset.
-    pub fn read<'r>(&mut self, offset: u64, record: &'r Record) -> std::result::Result<Step<'r>, LogError> {
+    /// The offset from which it must read: that of the last record before its position, to see that it is still the same.
+    pub fn first(&self) -> u64 {
+        self.position.next.saturating_sub(1)
+    }
+
+    /// Reads the record at an offset, with its checksum.
+    pub fn read<'r>(&mut self, offset: u64, sum: u64, record: &'r Record) -> std::result::Result<Step<'r>, LogError> {
+        if offset + 1 == self.position.next && sum != self.position.last {
+            return Err(LogError::Changed { at: offset });
+        }
         if offset < self.position.next {
             return Ok(Step::default());
         }
         if offset > self.position.next {
             return Err(LogError::Cut { expected: self.position.next, found: offset });
         }
-        self.position.next = offset + 1;
+        (self.position.next, self.position.last) = (offset + 1, sum);
         let counts = self.position.standing.take(record);
         Ok(match record {
             Record::Commit(commit) if counts => Step { section: commit.section(self.shard), is_cut: commit.is_cut },
@@ -95,5 +121,33 @@ impl Follower {
             }
             _ => Step::default(),
         })
+    }
+
+    /// The log ends here for now.
+    pub fn ends(&self, end: u64) -> std::result::Result<(), LogError> {
+        let expected = self.position.next;
+        if end < expected { Err(LogError::Short { expected, end }) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_lost_its_end_is_noticed() {
+        let open = |term| Record::Open { term, writer: 7 };
+        let mut follower = Follower::new(0, Position::default());
+        for (offset, sum) in [(0, 10), (1, 11), (2, 12)] {
+            follower.read(offset, sum, &open(offset + 1)).unwrap();
+        }
+        let kept = Position::from_bytes(&follower.position().to_bytes().unwrap()).unwrap();
+        let mut again = Follower::new(0, kept);
+        assert_eq!((again.first(), again.ends(3)), (2, Ok(())));
+        assert_eq!(again.ends(2), Err(LogError::Short { expected: 3, end: 2 }));
+        assert_eq!(again.read(2, 12, &open(3)), Ok(Step::default()));
+        assert_eq!(again.read(2, 13, &open(3)), Err(LogError::Changed { at: 2 }));
+        assert_eq!(again.read(4, 14, &open(4)), Err(LogError::Cut { expected: 3, found: 4 }));
+        assert!(again.read(3, 14, &open(4)).unwrap().is_cut);
     }
 }

@@ -129,6 +129,11 @@ impl Record {
         Ok(bytes)
     }
 
+    /// The checksum at the end of the bytes of a record.
+    pub fn sum_of(bytes: &[u8]) -> u64 {
+        bytes.last_chunk::<SUM>().map_or(0, |sum| u64::from_le_bytes(*sum))
+    }
+
     /// Reads a record. Takes a few times 60 MB of memory at most.
     ///
     /// # Errors

@@ -53,6 +53,8 @@ pub enum Event {
     Read(Record),
     /// The end of the log was read, at this time.
     Ended(u64),
+    /// The log cannot be read to its end.
+    Unread,
     /// A client wants a transaction.
     Submit(Transaction),
     /// A client wants the role taken, if nobody has it.
@@ -163,6 +165,7 @@ impl WriterCore {
                 }
                 (self.now, self.ended) = (self.now.max(now), true);
             }
+            Event::Unread => self.ended = false,
             Event::Submit(transaction) => self.submit(transaction, out),
             Event::Want => self.is_wanted = !self.is_leaving,
             Event::Leave => (self.is_leaving, self.is_wanted) = (true, false),

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use mangrove_graph::{GraphError, ReadContext, Result, Schema, ShardRead};
 
 use super::store::{CutView, ShardStore};
-use super::tail::{At, Tail};
-use crate::log::{CutPace, Cuts, Follower, Found, Position, Record};
+use super::tail::{Entry, Tail};
+use crate::log::{CutPace, Cuts, Follower, Found, LogError, Position, Record};
 use crate::section::apply;
+use crate::wire::ShardStatus;
 
 /// How many threads can read a cut at the same time.
 const VIEWS: usize = 4;
@@ -84,7 +85,14 @@ pub struct Host {
     grown: Condvar,
     started: Instant,
     /// Why it cannot go on, if it cannot.
-    failed: Mutex<Option<String>>,
+    trouble: Mutex<Option<Trouble>>,
+}
+
+#[derive(Clone)]
+struct Trouble {
+    why: String,
+    /// Whether the log is not the one that the shard has applied. Then nobody may read the shard.
+    is_astray: bool,
 }
 
 /// Where a shard stands in the log, before its next cut.
@@ -100,8 +108,8 @@ impl Host {
         let first = position.standing.number;
         let pool = Arc::new(Pool::new(&*store, first, None)?);
         let cuts = Mutex::new(Cuts::new(first, pool, CutPace::default()));
-        let (grown, started, failed) = (Condvar::new(), Instant::now(), Mutex::default());
-        Ok(Self { number, store, cuts, grown, started, failed })
+        let (grown, started, trouble) = (Condvar::new(), Instant::now(), Mutex::default());
+        Ok(Self { number, store, cuts, grown, started, trouble })
     }
 
     pub fn store(&self) -> &dyn ShardStore {
@@ -119,9 +127,9 @@ impl Host {
     /// Follows the log until that stops.
     pub fn run(&self, tail: &Tail) {
         while !tail.is_stopped() {
-            let Err(error) = self.follow(tail) else { return };
+            let Err((error, is_astray)) = self.follow(tail) else { return };
             tracing::error!(shard = self.number, %error, "the shard cannot follow the log");
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+            self.set_trouble(Some(Trouble { why: error.to_string(), is_astray }));
             if matches!(error, GraphError::Corrupt(_)) {
                 return;
             }
@@ -130,13 +138,22 @@ impl Host {
         }
     }
 
-    fn follow(&self, tail: &Tail) -> Result<()> {
-        let follower = Follower::new(self.number, position_of(&*self.store)?);
-        let mut reading = Reading { follower, open: Vec::new() };
-        self.catch_up(reading.follower.position().standing.number)?;
+    /// Fails with whether the shard and the log belong together no more.
+    fn follow(&self, tail: &Tail) -> Result<(), (GraphError, bool)> {
+        let failed = |error| (error, false);
+        let follower = Follower::new(self.number, position_of(&*self.store).map_err(failed)?);
+        let (mut reading, mut from) = (Reading { follower: follower.clone(), open: Vec::new() }, follower.first());
+        self.catch_up(follower.position().standing.number).map_err(failed)?;
         while !tail.is_stopped() {
-            let batch = tail.next(reading.follower.position().next, PAUSE)?;
+            let batch = tail.next(from, PAUSE).map_err(failed)?;
+            if let Some(end) = batch.end {
+                reading.follower.ends(end).map_err(no_log)?;
+            }
             self.read(&mut reading, &batch.records)?;
+            if !batch.records.is_empty() {
+                from = reading.follower.position().next;
+                self.set_trouble(None);
+            }
             let now = self.now();
             let gone = self.cuts().prune(now);
             drop(gone); // without the lock
@@ -156,18 +173,18 @@ impl Host {
         Ok(())
     }
 
-    fn read(&self, reading: &mut Reading, records: &[At]) -> Result<()> {
+    fn read(&self, reading: &mut Reading, entries: &[Entry]) -> Result<(), (GraphError, bool)> {
         let mut ahead = reading.follower.clone();
-        let is_cut = |(offset, record): &At| ahead.read(*offset, record).is_ok_and(|step| step.is_cut);
-        let mut left = records.iter().map(is_cut).filter(|is_cut| *is_cut).count();
-        for (offset, record) in records {
-            let step = reading.follower.read(*offset, record).map_err(|error| GraphError::Invalid(error.to_string()))?;
+        let is_cut = |entry: &Entry| ahead.read(entry.offset, entry.sum, &entry.record).is_ok_and(|step| step.is_cut);
+        let mut left = entries.iter().map(is_cut).filter(|is_cut| *is_cut).count();
+        for Entry { offset, sum, record } in entries {
+            let step = reading.follower.read(*offset, *sum, record).map_err(no_log)?;
             if step.section.is_some() {
                 reading.open.push(record.clone());
             }
             left -= usize::from(step.is_cut);
             if step.is_cut && (left == 0 || left.is_multiple_of(CUTS_BEHIND)) {
-                self.cut(reading)?;
+                self.cut(reading).map_err(|error| (error, false))?;
             }
         }
         Ok(())
@@ -191,7 +208,6 @@ impl Host {
         let now = self.now();
         let gone = self.cuts().made(position.standing.number, changed, now);
         self.grown.notify_all();
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = None;
         drop(gone); // without the lock
         Ok(())
     }
@@ -201,14 +217,40 @@ impl Host {
         if let Found::At(pool) = cuts.at(cuts.applied()) { Some(pool.clone()) } else { None }
     }
 
-    /// The number of the newest cut. Waits a little for one at a number or after it.
-    pub fn applied_from(&self, number: u64) -> u64 {
-        let until = Instant::now() + PATIENCE;
+    /// How the shard is.
+    pub fn status(&self) -> Result<ShardStatus> {
+        let (number, cuts) = {
+            let cuts = self.cuts();
+            (cuts.applied(), cuts.kept() as u64)
+        };
+        let (bytes, trouble) = (self.store.bytes()?, self.trouble().map(|trouble| trouble.why));
+        Ok(ShardStatus { shard: self.number, number, cuts, bytes, trouble })
+    }
+
+    fn trouble(&self) -> Option<Trouble> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_trouble(&self, trouble: Option<Trouble>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+
+    /// Fails if what the shard has is not what the log says.
+    fn may_be_read(&self) -> Result<()> {
+        match self.trouble().filter(|trouble| trouble.is_astray) {
+            Some(trouble) => Err(GraphError::Unavailable(format!("shard {}: {}", self.number, trouble.why))),
+            None => Ok(()),
+        }
+    }
+
+    /// The number of the newest cut. Waits for one at a number or after it.
+    pub fn applied_from(&self, number: u64, until: Instant) -> Result<u64> {
+        self.may_be_read()?;
         let mut cuts = self.cuts();
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if cuts.applied() >= number || left.is_zero() {
-                return cuts.applied();
+                return Ok(cuts.applied());
             }
             cuts = self.grown.wait_timeout(cuts, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -220,6 +262,7 @@ impl Host {
     /// [`GraphError::Unavailable`] if it does not come so far, or if that cut is gone.
     pub fn at(&self, number: u64) -> Result<Arc<Pool>> {
         let until = Instant::now() + PATIENCE;
+        self.may_be_read()?;
         let mut cuts = self.cuts();
         loop {
             match cuts.at(number) {
@@ -250,12 +293,21 @@ impl Host {
     }
 
     fn behind(&self, number: u64, applied: u64) -> GraphError {
-        let why = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let why = why.map_or(String::new(), |why| format!(": {why}"));
+        let why = self.trouble().map_or(String::new(), |trouble| format!(": {}", trouble.why));
         GraphError::Unavailable(format!(
             "shard {} has applied the log up to {applied}, not up to {number}{why}",
             self.number
         ))
+    }
+}
+
+/// What an error of the log means to a shard: whether the two belong together no more.
+fn no_log(error: LogError) -> (GraphError, bool) {
+    let what = error.to_string();
+    match error {
+        LogError::Cut { .. } => (GraphError::Invalid(what), false),
+        LogError::Changed { .. } => (GraphError::corrupt(what), true),
+        LogError::Short { .. } => (GraphError::Unavailable(what), true),
     }
 }
 

@@ -19,6 +19,7 @@ mod tail;
 mod turns;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -35,6 +36,7 @@ use self::role::Role;
 use self::tail::Tail;
 use self::turns::Turns;
 use crate::log::{GraphRecord, Log, Member, Record, WriterPace};
+use crate::wire::NodeStatus;
 
 /// What a node is made of.
 pub struct NodeOptions {
@@ -62,6 +64,7 @@ pub struct Node {
     role: Arc<Role>,
     turns: Arc<Turns>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    is_asked_to_stop: AtomicBool,
 }
 
 impl Node {
@@ -96,6 +99,7 @@ impl Node {
             role,
             turns,
             threads: Mutex::new(threads),
+            is_asked_to_stop: AtomicBool::new(false),
         };
         node.graph = node.role.graph(PATIENCE)?.0;
         for (number, store) in stores {
@@ -149,6 +153,22 @@ impl Node {
     /// The bytes of its shards.
     pub fn size(&self) -> Result<u64> {
         self.hosts.values().map(|host| host.store().bytes()).sum()
+    }
+
+    /// How the node is.
+    pub fn status(&self) -> Result<NodeStatus> {
+        let mut status = self.role.status();
+        status.shards = self.hosts.values().map(|host| host.status()).collect::<Result<_>>()?;
+        Ok(status)
+    }
+
+    /// Somebody wants it to end. Whoever started it does so.
+    pub fn ask_to_stop(&self) {
+        self.is_asked_to_stop.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_asked_to_stop(&self) -> bool {
+        self.is_asked_to_stop.load(Ordering::Relaxed)
     }
 
     fn host(&self, shard: u16) -> Result<&Arc<Host>> {

@@ -12,13 +12,16 @@ use crate::log::{
     Event, GraphRecord, Log, Member, Output, Record, RequestId, Section, Standing, Transaction, WriterCore, WriterPace,
 };
 use crate::section::END_LABELS;
+use crate::wire::NodeStatus;
 
 /// How often the writer looks at the clock.
 const TICK: Duration = Duration::from_millis(2);
 const PAUSE: Duration = Duration::from_millis(100);
 /// So much comes in before the writer looks at the clock again.
 const BATCH: usize = 1_000;
-/// A writer that has heard nothing of the log for so long does not know whether it is one still.
+/// A writer that has heard nothing of the log for so long lets nobody begin to write: another one may have the role soon.
+const QUIET: Duration = Duration::from_secs(3);
+/// After so long, it does not know what became of a commit.
 const DEAF: Duration = Duration::from_secs(15);
 /// How long a process waits for its end to be known.
 const LEAVING: Duration = Duration::from_secs(1);
@@ -32,6 +35,7 @@ const SEALED_BYTES: usize = 64 << 20;
 enum Input {
     Record(Arc<Record>),
     Ended,
+    Unread,
     /// The last number is the generation of the role in which the transaction was computed.
     Submit(Transaction, SyncSender<Outcome>, u64),
     Want,
@@ -96,8 +100,9 @@ impl Known {
         }
     }
 
-    fn is_deaf(&self) -> bool {
-        self.heard.is_none_or(|heard| heard.elapsed() > DEAF)
+    /// Whether it has heard nothing of the log for so long.
+    fn has_not_heard(&self, long: Duration) -> bool {
+        self.heard.is_none_or(|heard| heard.elapsed() > long)
     }
 
     /// Lets shards compress what they have if they got much since they could.
@@ -151,12 +156,18 @@ impl Role {
         let mut next = 0;
         while !tail.is_stopped() {
             let Ok(batch) = tail.next(next, PAUSE) else {
+                let _ = self.inbox.send(Input::Unread); // if the role has ended, so does this, soon
                 std::thread::sleep(PAUSE);
                 continue;
             };
-            next = batch.records.last().map_or(next, |(offset, _)| offset + 1);
-            let inputs = batch.records.into_iter().map(|(_, record)| Input::Record(record));
-            let sent = inputs.chain(batch.ended.then_some(Input::Ended)).try_for_each(|input| self.inbox.send(input));
+            next = batch.records.last().map_or(next, |last| last.offset + 1);
+            let then = match batch.end {
+                Some(_) => Some(Input::Ended),
+                None if batch.records.is_empty() => Some(Input::Unread),
+                None => None,
+            };
+            let mut inputs = batch.records.into_iter().map(|entry| Input::Record(entry.record)).chain(then);
+            let sent = inputs.try_for_each(|input| self.inbox.send(input));
             if sent.is_err() {
                 return;
             }
@@ -221,6 +232,7 @@ impl Role {
                 self.known().heard = Some(Instant::now());
                 core.take(Event::Ended(now), out);
             }
+            Input::Unread => core.take(Event::Unread, out),
             // What was computed before the role was lost may build on what was refused.
             Input::Submit(_, reply, generation) if !core.is_writer() || generation != self.known().generation => {
                 let _ = reply.send(Err(None)); // whoever asked may be gone
@@ -260,7 +272,7 @@ impl Role {
         let mut known = self.known();
         loop {
             if known.is_writer {
-                return if known.is_deaf() { Err(None) } else { Ok(()) };
+                return if known.has_not_heard(QUIET) { Err(None) } else { Ok(()) };
             }
             let _ = self.inbox.send(Input::Want);
             // If that process is gone, whoever asks comes back, and the role is taken once it was silent for long.
@@ -299,17 +311,19 @@ impl Role {
         outcome
     }
 
-    /// What was committed after a number, and what is to be, in this generation of the role; `None` if that is not known any more.
+    /// What was committed after a number, and what is to be, in this generation of the role; `None` if that is not known any more. Whoever asks
+    /// knows of the commit `own`.
     ///
     /// # Errors
     /// [`GraphError::Unavailable`] if this process is not the writer.
-    pub fn since(&self, number: u64) -> Result<(u64, Option<Vec<Section>>)> {
+    pub fn since(&self, number: u64, own: u64) -> Result<(u64, Option<Vec<Section>>)> {
         let (mut known, until) = (self.known(), Instant::now() + PAUSE * 20);
-        // The shards of who asks may have read further than this thread.
-        while known.is_writer && known.standing.number < number && Instant::now() < until {
+        let least = number.max(own);
+        // The shards of who asks, and who asks, may have read further than this thread.
+        while known.is_writer && known.standing.number < least && Instant::now() < until {
             known = self.changed.wait_timeout(known, TICK).unwrap_or_else(PoisonError::into_inner).0;
         }
-        match known.is_writer && known.standing.number >= number {
+        match known.is_writer && known.standing.number >= least {
             true => Ok((known.generation, known.since(number))),
             false => Err(GraphError::Unavailable("this node is not the writer any more".into())),
         }
@@ -347,7 +361,7 @@ impl Role {
         loop {
             match outcome.recv_timeout(PAUSE) {
                 Ok(outcome) => return Ok(outcome),
-                Err(RecvTimeoutError::Timeout) if !self.known().is_deaf() => {}
+                Err(RecvTimeoutError::Timeout) if !self.known().has_not_heard(DEAF) => {}
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(GraphError::Unavailable("the log cannot be reached".into()));
                 }
@@ -356,6 +370,14 @@ impl Role {
                 }
             }
         }
+    }
+
+    /// How the role is, without the shards.
+    pub fn status(&self) -> NodeStatus {
+        let known = self.known();
+        let Standing { number, term, .. } = known.standing;
+        let silent = known.heard.map_or(Duration::MAX, |heard| heard.elapsed());
+        NodeStatus { number, term, is_writer: known.is_writer, silent, shards: Vec::new() }
     }
 
     /// Says that somebody waits for a newer cut. If the writer is gone, the next one makes it.
@@ -437,10 +459,10 @@ mod tests {
             let _ending = Ending(&tail); // whatever fails
             role.become_writer(PAUSE * 50).unwrap();
             log.loses.store(true, Ordering::Relaxed);
-            let (generation, since) = role.since(0).unwrap();
+            let (generation, since) = role.since(0, 0).unwrap();
             assert_eq!(since, Some(Vec::new()));
             let first = role.submit(transaction(1), generation);
-            assert_eq!(role.since(0).unwrap().1.map(|since| since.len()), Some(1), "the next one sees it");
+            assert_eq!(role.since(0, 0).unwrap().1.map(|since| since.len()), Some(1), "the next one sees it");
             let other = Record::Open { term: 9, writer: 8 };
             log.append(other.to_bytes().unwrap()).unwrap();
             assert!(first.recv().unwrap().is_err());
@@ -448,7 +470,7 @@ mod tests {
             while role.become_writer(PAUSE).is_err() {
                 std::thread::sleep(TICK);
             }
-            let (now, since) = role.since(0).unwrap();
+            let (now, since) = role.since(0, 0).unwrap();
             assert_eq!((now, since), (generation + 1, Some(Vec::new())));
             assert_eq!(role.submit(transaction(2), generation).recv().unwrap(), Err(None));
             assert_eq!(role.submit(transaction(3), now).recv().unwrap(), Ok(1));

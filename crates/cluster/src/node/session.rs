@@ -10,10 +10,12 @@ use super::Node;
 use super::turns::Ticket;
 use crate::log::{RequestId, Section, TRANSACTION_BYTES_MAX, Transaction};
 use crate::section::is_section;
-use crate::wire::{Ask, Call, NextLocals, Reply, answer};
+use crate::wire::{Ask, Call, HeldOf, NextLocals, Reply, answer};
 
 /// How long a node tries to become the writer before it says who is.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a node waits for its shards to come to a number.
+const WAITING: Duration = Duration::from_secs(1);
 /// No query runs longer.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -49,29 +51,28 @@ impl Session {
 
     /// Answers a call. `cancel` stops it.
     pub fn serve(&self, call: Call, cancel: CancelToken) -> Result<Reply> {
+        if self.node.tail.is_stopped() {
+            return Err(GraphError::Unavailable(format!("{} has ended", self.node.name)));
+        }
         match call {
             Call::Hello => {
                 let (graph, members, writer) = self.node.role.graph(Duration::ZERO)?;
                 Ok(Reply::Hello { graph, members, writer })
             }
-            Call::Applied { shards, from } => {
-                let applied = shards.into_iter().map(|shard| Ok(self.node.host(shard)?.applied_from(from)));
-                let applied: Vec<u64> = applied.collect::<Result<_>>()?;
-                if applied.iter().any(|applied| *applied < from) {
-                    self.node.role.want_cut();
-                }
-                Ok(Reply::Applied(applied))
+            Call::Applied { shards, from } => Ok(Reply::Applied(self.applied(&shards, from))),
+            Call::Hold { number, shards } => {
+                let held = shards.into_iter().map(|(shard, version)| self.hold(shard, number, version));
+                Ok(Reply::Held(held.map(|held| held.map_err(|error| error.to_string())).collect()))
             }
-            Call::Hold { shard, number, version } => self.hold(shard, number, version),
-            Call::Release { shard, number } => {
-                self.release(shard, number);
+            Call::Release { number, shards } => {
+                shards.into_iter().for_each(|shard| self.release(shard, number));
                 Ok(Reply::Released)
             }
             Call::Ask { shard, number, left, ask } => self.ask(shard, number, left, ask, cancel),
             Call::Begin { turn, patience } => Ok(self.begin(turn, patience)),
-            Call::Since { turn, number } => {
+            Call::Since { turn, number, own } => {
                 self.must_have(turn)?;
-                let (generation, since) = self.node.role.since(number)?;
+                let (generation, since) = self.node.role.since(number, own)?;
                 self.turns().entry(turn).and_modify(|turn| turn.generation = Some(generation));
                 Ok(Reply::Since(since))
             }
@@ -86,16 +87,31 @@ impl Session {
                 Ok(()) => self.node.role.settle(request).map(Reply::Made),
                 Err(writer) => Ok(Reply::Elsewhere { writer }),
             },
+            Call::Status => self.node.status().map(Reply::Status),
+            Call::Stop => {
+                self.node.ask_to_stop();
+                Ok(Reply::Stopping)
+            }
         }
     }
 
-    fn hold(&self, shard: u16, number: u64, version: Option<u64>) -> Result<Reply> {
+    fn applied(&self, shards: &[u16], from: u64) -> Vec<Result<u64, String>> {
+        let until = Instant::now() + WAITING;
+        let applied = |shard: &u16| self.node.host(*shard).and_then(|host| host.applied_from(from, until));
+        let applied: Vec<_> = shards.iter().map(|shard| applied(shard).map_err(|error| error.to_string())).collect();
+        if applied.iter().flatten().any(|applied| *applied < from) {
+            self.node.role.want_cut();
+        }
+        applied
+    }
+
+    fn hold(&self, shard: u16, number: u64, version: Option<u64>) -> Result<HeldOf> {
         let pool = self.node.host(shard)?.hold(number)?;
         *self.held().entry((shard, number)).or_default() += 1; // from here on, the end of the session gives it back
         let (statistics, next) = pool.with(None, |store| (store.statistics(), NextLocals::of_store(store)));
         let (statistics, next) = (statistics?, next?);
         let schema = (version != Some(pool.version())).then(|| pool.schema().clone());
-        Ok(Reply::Held { version: pool.version(), schema, statistics, next })
+        Ok(HeldOf { version: pool.version(), schema, statistics, next })
     }
 
     fn release(&self, shard: u16, number: u64) {

@@ -14,15 +14,20 @@ const KEPT_BYTES: usize = 64 << 20;
 /// How long reading waits before it looks whether it should stop.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// A record with its offset.
-pub type At = (u64, Arc<Record>);
+/// A record and where it stands.
+#[derive(Clone)]
+pub struct Entry {
+    pub offset: u64,
+    pub sum: u64,
+    pub record: Arc<Record>,
+}
 
 /// What was read.
 #[derive(Default)]
 pub struct Batch {
-    pub records: Vec<At>,
-    /// Whether the log had no more then.
-    pub ended: bool,
+    pub records: Vec<Entry>,
+    /// If the log had no more then: the offset that comes next.
+    pub end: Option<u64>,
 }
 
 pub struct Tail {
@@ -35,7 +40,7 @@ pub struct Tail {
 #[derive(Default)]
 struct Ring {
     /// The last records, and their bytes.
-    records: VecDeque<(At, usize)>,
+    records: VecDeque<(Entry, usize)>,
     bytes: usize,
     /// The offset that is read next.
     next: u64,
@@ -93,10 +98,10 @@ impl Tail {
         let ended = reader.read(PAUSE, &mut found)?;
         let records = decoded(found)?;
         let mut ring = self.ring();
-        for (at, bytes) in records {
-            ring.next = at.0 + 1;
+        for (entry, bytes) in records {
+            ring.next = entry.offset + 1;
             ring.bytes += bytes;
-            ring.records.push_back((at, bytes));
+            ring.records.push_back((entry, bytes));
         }
         while ring.bytes > KEPT_BYTES && ring.records.len() > 1 {
             let gone = ring.records.pop_front().map_or(0, |(_, bytes)| bytes);
@@ -117,22 +122,23 @@ impl Tail {
         let mut ring = self.ring();
         let ends = ring.ends;
         loop {
-            let first = ring.records.front().map_or(ring.next, |((offset, _), _)| *offset);
+            let first = ring.records.front().map_or(ring.next, |(entry, _)| entry.offset);
             if from < first {
                 drop(ring);
                 return self.far_behind(from, first);
             }
             if from < ring.next {
                 let skipped = (from - first) as usize;
-                let records = ring.records.iter().skip(skipped).map(|(at, _)| at.clone()).collect();
-                return Ok(Batch { records, ended: false });
+                let records = ring.records.iter().skip(skipped).map(|(entry, _)| entry.clone()).collect();
+                return Ok(Batch { records, end: None });
             }
             if let Some(why) = &ring.failed {
                 return Err(GraphError::Unavailable(format!("the log cannot be read: {why}")));
             }
             let left = until.saturating_duration_since(Instant::now());
             if ring.ends > ends || left.is_zero() || self.is_stopped() {
-                return Ok(Batch { records: Vec::new(), ended: ring.ends > ends });
+                let end = (ring.ends > ends).then_some(ring.next);
+                return Ok(Batch { records: Vec::new(), end });
             }
             ring = self.grown.wait_timeout(ring, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -145,15 +151,15 @@ impl Tail {
             reader.read(PAUSE, &mut found)?;
         }
         found.retain(|(offset, _)| *offset < until);
-        Ok(Batch { records: decoded(found)?.into_iter().map(|(at, _)| at).collect(), ended: false })
+        Ok(Batch { records: decoded(found)?.into_iter().map(|(entry, _)| entry).collect(), end: None })
     }
 }
 
 /// Records, with the bytes that each takes.
-fn decoded(found: Vec<(u64, Vec<u8>)>) -> Result<Vec<(At, usize)>> {
+fn decoded(found: Vec<(u64, Vec<u8>)>) -> Result<Vec<(Entry, usize)>> {
     let decode = |(offset, bytes): (u64, Vec<u8>)| {
-        let record = Record::from_bytes(&bytes)?;
-        Ok(((offset, Arc::new(record)), bytes.len()))
+        let (sum, record) = (Record::sum_of(&bytes), Arc::new(Record::from_bytes(&bytes)?));
+        Ok((Entry { offset, sum, record }, bytes.len()))
     };
     found.into_iter().map(decode).collect()
 }

@@ -42,10 +42,22 @@ impl<V: Deref<Target: ShardRead>> Overlay<V> {
     pub(super) fn follow(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
         let lists = self.lists();
         let Some(split) = self.changed(from, hop, &lists) else { return self.below.neighbors(from, hop, out) };
-        split.neighbors(from, hop, out, |part, some, hop, answer| match part {
-            AS_BELOW => self.below.neighbors(some, hop, answer),
-            _ => self.follow_changed(some, hop, &lists, answer),
-        })
+        if split.only() == Some(CHANGED) {
+            return self.follow_changed(from, hop, &lists, out);
+        }
+        let hop_with_rows = Hop { wants: Wants { rows: true, ..hop.wants }, ..hop.clone() };
+        let mut found = Vec::with_capacity(split.parts.len());
+        for (part, rows) in &split.parts {
+            let some: Vec<VertexId> = rows.iter().map(|row| from[*row as usize]).collect();
+            let mut answer = Adjacency::default();
+            match *part {
+                AS_BELOW => self.below.neighbors(&some, &hop_with_rows, &mut answer)?,
+                _ => self.follow_changed(&some, &hop_with_rows, &lists, &mut answer)?,
+            }
+            found.push(answer);
+        }
+        split.joined_hops(from.len(), hop.wants, &found, out);
+        Ok(())
     }
 
     pub(super) fn count_edges(&self, from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()> {

@@ -18,15 +18,14 @@ pub enum Call {
         shards: Vec<u16>,
         from: u64,
     },
-    /// Keeps the cut of a number. The schema is sent if it is not this one.
+    /// Keeps the cut of a number of some shards. The schema of each is sent if it is not of this version.
     Hold {
-        shard: u16,
         number: u64,
-        version: Option<u64>,
+        shards: Vec<(u16, Option<u64>)>,
     },
     Release {
-        shard: u16,
         number: u64,
+        shards: Vec<u16>,
     },
     /// Reads a shard at a number.
     Ask {
@@ -40,10 +39,11 @@ pub enum Call {
         turn: u64,
         patience: Duration,
     },
-    /// What was committed after a number, and what is to be. Only for who has the turn.
+    /// What was committed after a number, and what is to be. Only for who has the turn. Fails if the node does not know of the commit `own`.
     Since {
         turn: u64,
         number: u64,
+        own: u64,
     },
     /// Gives the turn back, and commits.
     Commit {
@@ -61,6 +61,10 @@ pub enum Call {
     Size,
     /// By which commit was a transaction made?
     WasMade(RequestId),
+    /// How is the node?
+    Status,
+    /// Ends the node.
+    Stop,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -70,13 +74,10 @@ pub enum Reply {
         members: Vec<Member>,
         writer: Option<u64>,
     },
-    Applied(Vec<u64>),
-    Held {
-        version: u64,
-        schema: Option<Arc<Schema>>,
-        statistics: Arc<Statistics>,
-        next: NextLocals,
-    },
+    /// For each shard, its newest cut, or why there is none.
+    Applied(Vec<Result<u64, String>>),
+    /// For each shard, what there is to know of it, or why it is not there.
+    Held(Vec<Result<HeldOf, String>>),
     Released,
     Answer(Answer),
     /// The turn is yours.
@@ -97,4 +98,42 @@ pub enum Reply {
     Made(Option<u64>),
     Checked(Vec<String>),
     Size(u64),
+    Status(NodeStatus),
+    Stopping,
+}
+
+/// A shard at a cut that is kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HeldOf {
+    /// Tells schemas of the shard apart: a number at which it had this one.
+    pub version: u64,
+    /// `None` if who asks has it.
+    pub schema: Option<Arc<Schema>>,
+    pub statistics: Arc<Statistics>,
+    pub next: NextLocals,
+}
+
+/// How a node is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NodeStatus {
+    /// The last commit of the log, and the term of its writer, as far as the node has read.
+    pub number: u64,
+    pub term: u64,
+    pub is_writer: bool,
+    /// How long ago the node has last heard of the log.
+    pub silent: Duration,
+    pub shards: Vec<ShardStatus>,
+}
+
+/// How a shard is on a node.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ShardStatus {
+    pub shard: u16,
+    /// Its newest cut.
+    pub number: u64,
+    /// How many cuts it keeps.
+    pub cuts: u64,
+    pub bytes: u64,
+    /// Why it cannot go on.
+    pub trouble: Option<String>,
 }

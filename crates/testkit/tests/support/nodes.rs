@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mangrove_cluster::Placement;
-use mangrove_cluster::gateway::{Gateway, Limits, Peer, Peers, Way};
+use mangrove_cluster::gateway::{Gateway, Limits, Peer, Peers, ShardNode, Sought, Way};
 use mangrove_cluster::log::{GraphRecord, Log, MemoryLog, Record, WriterPace};
 use mangrove_cluster::node::{LocalPeer, Node, NodeOptions, Session};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
@@ -21,19 +21,21 @@ use tempfile::TempDir;
 
 const PACE: WriterPace = WriterPace { silence: 5_000, again: 500, alive: 20, cut: 2, group: 1_000, remembered: 100_000 };
 
-/// Nodes, each with every so manieth shard.
+/// Nodes, each with every so manieth shard, and some of them with the shards of others, too.
 pub struct Nodes {
     pub nodes: Vec<Arc<Node>>,
-    stores: Vec<Store>,
+    /// By node, with the numbers of their shards.
+    stores: Vec<Vec<(u16, Store)>>,
     pub gateway: Arc<Gateway>,
-    log: MemoryLog,
+    pub log: MemoryLog,
     placement: Placement,
+    replicas: usize,
     home: TempDir,
     /// Where each node is served, if they are.
     served: Option<Vec<Serving>>,
 }
 
-fn open(home: &Path, graph: &GraphRecord, number: u16) -> Store {
+fn open(home: &Path, graph: &GraphRecord, node: usize, number: u16) -> Store {
     let Placement { shards, id_space, .. } = graph.placement;
     let shard = Some(ShardOf { graph: graph.id, number, shards });
     let options = OpenOptions {
@@ -43,7 +45,7 @@ fn open(home: &Path, graph: &GraphRecord, number: u16) -> Store {
         shard,
         ..OpenOptions::default()
     };
-    Store::open(home.join(format!("shard-{number}")), &options).expect("a store")
+    Store::open(home.join(format!("node-{node}/shard-{number}")), &options).expect("a store")
 }
 
 /// A number that no process has had.
@@ -56,46 +58,79 @@ impl Nodes {
     /// # Panics
     /// If they do not start.
     pub fn new(nodes: usize, shards: u16, id_space: IdSpace) -> Self {
-        Self::made(nodes, shards, id_space, None)
+        Self::made(nodes, shards, 1, id_space, None)
     }
 
     /// The same, with clients that connect to them.
     pub fn served(nodes: usize, shards: u16, id_space: IdSpace) -> Self {
-        Self::made(nodes, shards, id_space, Some(Vec::new()))
+        Self::replicated(nodes, shards, 1, id_space)
     }
 
-    fn made(count: usize, shards: u16, id_space: IdSpace, served: Option<Vec<Serving>>) -> Self {
+    /// The same, with so many nodes that have each shard.
+    pub fn replicated(nodes: usize, shards: u16, replicas: usize, id_space: IdSpace) -> Self {
+        Self::made(nodes, shards, replicas, id_space, Some(Vec::new()))
+    }
+
+    fn made(count: usize, shards: u16, replicas: usize, id_space: IdSpace, served: Option<Vec<Serving>>) -> Self {
         let (home, log) = (tempfile::tempdir().expect("a temporary directory"), MemoryLog::default());
         let placement = Placement { shards, seed: 7, id_space };
         let graph = GraphRecord { id: 99, name: "test".into(), placement };
-        log.append(Record::Graph(graph.clone()).to_bytes().expect("bytes")).expect("a log");
-        let stores: Vec<Store> = (0..shards).map(|number| open(home.path(), &graph, number)).collect();
-        let gateway = gateway(&[], placement);
-        let mut new = Self { nodes: Vec::new(), stores, gateway, log, placement, home, served };
-        (0..count).for_each(|at| new.start(at, count));
-        new.gateway = new.client();
+        log.append(Record::Graph(graph).to_bytes().expect("bytes")).expect("a log");
+        let (gateway, stores) = (gateway(&[], placement), Vec::new());
+        let mut new = Self { nodes: Vec::new(), stores, gateway, log, placement, replicas, home, served };
+        new.start_all(count);
         new
     }
 
-    /// Starts one of so many nodes.
-    pub fn start(&mut self, at: usize, count: usize) {
+    fn start_all(&mut self, count: usize) {
+        let graph = GraphRecord { id: 99, name: "test".into(), placement: self.placement };
+        let (home, replicas) = (self.home.path(), self.replicas);
+        let is_at = |shard: u16, node: usize| (0..replicas).any(|replica| (usize::from(shard) + replica) % count == node);
+        let of_node = |node: usize| (0..graph.placement.shards).filter(move |shard| is_at(*shard, node));
+        let stores = |node: usize| of_node(node).map(|shard| (shard, open(home, &graph, node, shard))).collect();
+        self.stores = (0..count).map(stores).collect();
+        (0..count).for_each(|at| self.start(at));
+        self.gateway = self.client();
+    }
+
+    fn stop_all(&mut self) {
+        self.gateway = gateway(&[], self.placement);
+        self.served.iter_mut().for_each(Vec::clear);
+        self.nodes.drain(..).for_each(|node| node.stop());
+        self.stores.clear();
+    }
+
+    /// Starts all nodes again, with another log.
+    pub fn restart_with(&mut self, log: MemoryLog) {
+        let count = self.nodes.len();
+        self.stop_all();
+        self.log = log;
+        self.start_all(count);
+    }
+
+    /// Starts a node.
+    pub fn start(&mut self, at: usize) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
-        let node = start(at, count, &self.stores, &self.log, address);
+        let node = start(at, &self.stores[at], &self.log, address);
         if let Some(served) = &mut self.served {
             served.insert(at, serve(&node, listener).expect("a server"));
         }
         self.nodes.insert(at, node);
     }
 
-    /// Ends a node, and starts it again.
-    pub fn restart(&mut self, at: usize) {
-        let count = self.nodes.len();
+    /// Ends a node.
+    pub fn stop(&mut self, at: usize) {
         if let Some(served) = &mut self.served {
             drop(served.remove(at));
         }
         self.nodes.remove(at).stop();
-        self.start(at, count);
+    }
+
+    /// Ends a node, and starts it again.
+    pub fn restart(&mut self, at: usize) {
+        self.stop(at);
+        self.start(at);
     }
 
     /// Another client.
@@ -106,14 +141,13 @@ impl Nodes {
     }
 }
 
-fn start(at: usize, nodes: usize, stores: &[Store], log: &MemoryLog, address: String) -> Arc<Node> {
-    let own = (0..).zip(stores).filter(|(number, _)| usize::from(*number) % nodes == at);
+fn start(at: usize, stores: &[(u16, Store)], log: &MemoryLog, address: String) -> Arc<Node> {
     let options = NodeOptions {
         name: format!("node-{at}"),
         address,
         process: process(),
         log: Arc::new(log.clone()),
-        stores: own.map(|(number, store)| (number, Box::new(store.clone()) as _)).collect(),
+        stores: stores.iter().map(|(number, store)| (*number, Box::new(store.clone()) as _)).collect(),
         pace: PACE,
     };
     Node::start(options).expect("a node")
@@ -124,7 +158,7 @@ fn gateway(nodes: &[Arc<Node>], placement: Placement) -> Arc<Gateway> {
         let session = Session::new(node.clone(), "a client".into());
         (node.process(), Arc::new(BytePeer(LocalPeer(session))) as Arc<dyn Peer>)
     };
-    Arc::new(Gateway::new(Arc::new(BytePeers { peers: nodes.iter().map(peer).collect(), placement })))
+    Gateway::new(Arc::new(BytePeers { peers: nodes.iter().map(peer).collect(), placement }))
 }
 
 /// A way to a node, through bytes.
@@ -152,23 +186,25 @@ impl Peers for BytePeers {
         self.placement
     }
 
-    fn of_shard(&self, shard: u16) -> Result<Arc<dyn Peer>> {
-        Ok(self.peers[usize::from(shard) % self.peers.len()].1.clone())
+    fn with_shards(&self) -> Result<Vec<ShardNode>> {
+        let count = self.peers.len();
+        let of_node = |at: usize| (at as u16..self.placement.shards).step_by(count).collect();
+        Ok(self.peers.iter().enumerate().map(|(at, (_, peer))| (peer.clone(), of_node(at))).collect())
     }
 
     fn all(&self) -> Result<Vec<(String, Way)>> {
         Ok(self.peers.iter().map(|(process, peer)| (process.to_string(), Ok(peer.clone()))).collect())
     }
 
-    fn writer(&self, known: Option<u64>) -> Result<Arc<dyn Peer>> {
-        let writer = self.peers.iter().find(|(process, _)| Some(*process) == known);
+    fn writer(&self, sought: Sought) -> Result<Arc<dyn Peer>> {
+        let writer = self.peers.iter().find(|(process, _)| Sought::Process(*process) == sought);
         Ok(writer.unwrap_or(&self.peers[0]).1.clone())
     }
 }
 
 impl StoreUnderTest for Nodes {
     fn snapshot(&self) -> Result<Box<dyn GraphView + '_>> {
-        Ok(Box::new(self.gateway.cut()?.graph(self.placement, &Limits::default())))
+        Ok(Box::new(self.gateway.cut(None)?.graph(self.placement, &Limits::default())))
     }
 
     fn begin(&self) -> Result<Box<dyn Transaction + '_>> {
@@ -178,14 +214,8 @@ impl StoreUnderTest for Nodes {
 
     fn reopen(&mut self) -> Result<()> {
         let count = self.nodes.len();
-        self.gateway = gateway(&[], self.placement);
-        self.served.iter_mut().for_each(Vec::clear);
-        self.nodes.drain(..).for_each(|node| node.stop());
-        self.stores.clear();
-        let graph = GraphRecord { id: 99, name: "test".into(), placement: self.placement };
-        self.stores = (0..self.placement.shards).map(|number| open(self.home.path(), &graph, number)).collect();
-        (0..count).for_each(|at| self.start(at, count));
-        self.gateway = self.client();
+        self.stop_all();
+        self.start_all(count);
         Ok(())
     }
 
@@ -195,9 +225,9 @@ impl StoreUnderTest for Nodes {
             let mut transaction = ClusterTransaction::begin(&self.gateway, &patience, &Limits::default())?;
             transaction.graph().end_labels()?;
             transaction.commit()?;
-            self.gateway.cut()?; // all shards have read so
+            self.gateway.cut(None)?; // all shards have read so
         }
-        for store in &self.stores {
+        for (_, store) in self.stores.iter().flatten() {
             let (writer, patience) = (Writer::this_thread(), Patience::ENDLESS);
             match how {
                 Condensing::Seal => store.seal(writer, patience)?,

@@ -101,7 +101,7 @@ fn follow(store: &Hot, shard: u16, log: &[Record]) -> Result<()> {
     let position = position.map_or(Ok(Position::default()), |bytes| Position::from_bytes(&bytes))?;
     let mut follower = Follower::new(shard, position);
     for (offset, record) in (0..).zip(log).skip(position.next as usize) {
-        let step = follower.read(offset, record).expect("a whole log");
+        let step = follower.read(offset, 0, record).expect("a whole log");
         if let Some(section) = step.section {
             let mut transaction = store.begin()?;
             apply(section, &mut transaction)?;

@@ -1,0 +1,85 @@
+//! `mangrove cluster create`, and what a graph is made of.
+
+use clap::{Args, ValueEnum};
+use mangrove::IdSpace;
+use mangrove::cluster::{self, GraphRecord};
+
+use super::failed;
+use crate::node::{LogAddress, create_log, open_log};
+use crate::{Failure, say};
+
+/// Shards of a graph if nobody says how many.
+const SHARDS: u16 = 16;
+
+#[derive(Args)]
+pub struct Create {
+    /// Name of the graph
+    pub name: String,
+    /// The log: kafka://host:port,host:port
+    #[arg(long)]
+    pub log: LogAddress,
+    /// Number of shards, fixed for ever: about four for each node that you may ever have. 16 unless you say it
+    #[arg(long)]
+    shards: Option<u16>,
+    /// Copies of the log, on as many brokers. With one, the graph is lost with its broker
+    #[arg(long, default_value_t = 1)]
+    copies: usize,
+    /// Whether ids of vertices are unique in the graph (so it is unless you say it), or within their label
+    #[arg(long, value_enum)]
+    id_space: Option<Space>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Space {
+    Graph,
+    Label,
+}
+
+impl From<Space> for IdSpace {
+    fn from(space: Space) -> Self {
+        match space {
+            Space::Graph => IdSpace::Graph,
+            Space::Label => IdSpace::Label,
+        }
+    }
+}
+
+impl Create {
+    pub fn run(&self) -> Result<(), Failure> {
+        let (graph, is_new) = self.found_or_made()?;
+        if !is_new {
+            return Err(Failure::Request(format!("the log has a graph {} already", graph.name)));
+        }
+        say("the graph is made; start its nodes with `mangrove node`");
+        Ok(())
+    }
+
+    /// The graph of the log, and whether this has made it.
+    pub fn found_or_made(&self) -> Result<(GraphRecord, bool), Failure> {
+        let shards = self.shards.unwrap_or(SHARDS);
+        if !(1..=cluster::SHARDS_MAX).contains(&shards) {
+            return Err(Failure::Usage(format!("a graph has 1 to {} shards, not {shards}", cluster::SHARDS_MAX)));
+        }
+        let is_new = create_log(&self.log, &self.name, self.copies)?;
+        let log = open_log(&self.log, &self.name)?;
+        if !is_new && let Ok(graph) = cluster::graph_of(&*log) {
+            return self.must_be(&graph).map(|()| (graph, false));
+        }
+        let id_space = self.id_space.map_or(IdSpace::Graph, IdSpace::from);
+        let graph = cluster::make_graph(&*log, &self.name, shards, id_space).map_err(failed)?;
+        Ok((graph, true))
+    }
+
+    /// Fails if a graph is not what was asked for.
+    fn must_be(&self, graph: &GraphRecord) -> Result<(), Failure> {
+        let placement = graph.placement;
+        let is_other = |what: &str| Failure::Request(format!("the log has a graph {} already, {what}", self.name));
+        if self.shards.is_some_and(|shards| shards != placement.shards) {
+            return Err(is_other(&format!("with {} shards, which never change", placement.shards)));
+        }
+        if self.id_space.is_some_and(|space| IdSpace::from(space) != placement.id_space) {
+            return Err(is_other("with another id space"));
+        }
+        Ok(())
+    }
+}

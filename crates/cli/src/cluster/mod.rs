@@ -1,0 +1,52 @@
+//! `mangrove cluster`: graphs on many nodes.
+
+mod create;
+mod status;
+mod up;
+
+use clap::{Args, Subcommand};
+use mangrove::cluster::{self, GraphAddress};
+
+use super::{Failure, say};
+
+/// Make graphs on many nodes, see how they are, and end them
+#[derive(Subcommand)]
+pub enum Cluster {
+    /// Make a graph in a log that has none. `mangrove node` starts each of its nodes
+    Create(create::Create),
+    /// Make a graph, if there is none, and start its nodes as processes on this machine, to try it out. They are not started again if they end
+    Up(up::Up),
+    /// Show the nodes of a graph, and how far each has applied the log
+    Status(status::Status),
+    /// End all nodes of a graph. Its log and its shards stay; `up` starts them again
+    Down(Down),
+}
+
+#[derive(Args)]
+pub struct Down {
+    /// Address of the graph: mangrove://host:port/NAME
+    address: GraphAddress,
+}
+
+impl Cluster {
+    pub fn run(self) -> Result<(), Failure> {
+        match self {
+            Cluster::Create(create) => create.run(),
+            Cluster::Up(up) => up.run(),
+            Cluster::Status(status) => status.run(),
+            Cluster::Down(down) => down.run(),
+        }
+    }
+}
+
+impl Down {
+    fn run(self) -> Result<(), Failure> {
+        let ended = cluster::stop(&self.address).map_err(failed)?;
+        say(&format!("ended: {}", ended.join(", ")));
+        Ok(())
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::Request(error.to_string())
+}

@@ -1,0 +1,114 @@
+//! How far the nodes have applied the log, shard by shard.
+
+use std::sync::Arc;
+
+use mangrove_graph::{GraphError, ReadContext, Result};
+
+use super::Peer;
+use crate::at_once::each_at_once;
+use crate::wire::{Call, Reply, damaged};
+
+/// How far the shards have applied the log.
+pub struct Applied {
+    /// By shard: which node has come how far.
+    nodes: Vec<Vec<(usize, u64)>>,
+    /// Why the last of those that do not tell does not.
+    why: Option<String>,
+}
+
+impl Applied {
+    pub fn new(shards: u16) -> Self {
+        Self { nodes: vec![Vec::new(); usize::from(shards)], why: None }
+    }
+
+    /// How many shards the graph has.
+    pub fn shards(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Asks nodes for their shards. They wait a little for a number.
+    pub fn ask<'p>(
+        &mut self,
+        nodes: impl Iterator<Item = (&'p Arc<dyn Peer>, Vec<u16>)>,
+        from: u64,
+        limits: Option<&ReadContext>,
+    ) -> Result<()> {
+        let nodes: Vec<_> = nodes.enumerate().filter(|(_, (_, shards))| !shards.is_empty()).collect();
+        let told = each_at_once(nodes, |(at, (peer, shards))| {
+            let reply = peer.call(&Call::Applied { shards: shards.clone(), from }, limits)?;
+            let Reply::Applied(numbers) = reply else { return Err(damaged("numbers")) };
+            Ok((at, shards, numbers))
+        });
+        for told in told {
+            let (at, shards, numbers) = match told {
+                Ok(told) => told,
+                Err(GraphError::Unavailable(what)) => {
+                    self.why = Some(what);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            for (shard, number) in shards.into_iter().zip(numbers) {
+                let Some(of_shard) = self.nodes.get_mut(usize::from(shard)) else { continue };
+                of_shard.retain(|(known, _)| *known != at);
+                match number {
+                    Ok(number) => of_shard.push((at, number)),
+                    Err(what) => self.why = Some(what),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn best(&self, shard: u16) -> Option<(usize, u64)> {
+        self.nodes.get(usize::from(shard))?.iter().copied().max_by_key(|(_, number)| *number)
+    }
+
+    /// The number to which all shards have come.
+    pub fn least(&self) -> u64 {
+        (0..self.nodes.len() as u16).map(|shard| self.best(shard).map_or(0, |(_, number)| number)).min().unwrap_or(0)
+    }
+
+    /// The number to which all shards have come, if that is `from` or after it.
+    pub fn all_have(&self, from: u64) -> Result<u64> {
+        let said = || self.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+        for shard in 0..self.nodes.len() as u16 {
+            let what = match self.best(shard) {
+                Some((_, number)) if number >= from => continue,
+                Some((_, number)) => format!("shard {shard} has applied the log up to {number}, not up to {from}{}", said()),
+                None => format!("no node answers for shard {shard}{}", said()),
+            };
+            return Err(GraphError::Unavailable(what));
+        }
+        Ok(self.least())
+    }
+
+    /// Whether a node has come to a number with a shard.
+    pub fn has_come(&self, at: usize, shard: u16, number: u64) -> bool {
+        self.nodes[usize::from(shard)].iter().any(|(node, applied)| *node == at && *applied >= number)
+    }
+
+    /// A message, and which shard is behind the others.
+    pub fn with_what_is_behind(&self, what: String) -> String {
+        let numbers = || (0..self.nodes.len() as u16).map(|shard| (self.best(shard).map_or(0, |(_, number)| number), shard));
+        match (numbers().min(), numbers().max()) {
+            (Some((least, shard)), Some((most, _))) if least < most => {
+                format!("{what}; shard {shard} has applied the log up to {least}, and others up to {most}")
+            }
+            _ => what,
+        }
+    }
+
+    /// The shards that have not come to a number, by the node on which each is furthest. One entry for each node up to the last of them.
+    pub fn behind(&self, number: u64) -> Vec<(usize, Vec<u16>)> {
+        let mut nodes: Vec<(usize, Vec<u16>)> = Vec::new();
+        for shard in 0..self.nodes.len() as u16 {
+            let Some((at, _)) = self.best(shard).filter(|(_, applied)| *applied < number) else { continue };
+            while nodes.len() <= at {
+                nodes.push((nodes.len(), Vec::new()));
+            }
+            nodes[at].1.push(shard);
+        }
+        nodes
+    }
+}

@@ -1,0 +1,134 @@
+//! All shards of a graph at one number of the log.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+
+use mangrove_graph::{GraphError, ReadContext, Result, Schema};
+
+use super::{Peer, ShardNode};
+use crate::placement::Placement;
+use crate::remote::{Known, Line, Remote};
+use crate::shard::ShardView;
+use crate::view::{AtOnce, ClusterView};
+use crate::wire::{Answer, Ask, Call, Reply, damaged};
+
+/// All shards at one number, which their nodes keep as long as this lives.
+pub struct HeldCut {
+    pub number: u64,
+    pub made: Instant,
+    /// What each node keeps.
+    pub nodes: Vec<ShardNode>,
+    /// By shard.
+    pub shards: Vec<HeldShard>,
+    pub seen: Arc<Seen>,
+}
+
+/// The nodes that have a shard at that number. Any of them answers.
+#[derive(Default)]
+pub struct HeldShard {
+    pub peers: Vec<Arc<dyn Peer>>,
+    /// Counts those that did not answer. The next one is asked from then on.
+    pub skipped: AtomicUsize,
+}
+
+/// What is known of the shards without asking.
+#[derive(Default)]
+pub struct Seen {
+    pub shards: Vec<SeenShard>,
+    pub schema: Arc<Schema>,
+}
+
+#[derive(Clone)]
+pub struct SeenShard {
+    /// Tells schemas of the shard apart.
+    pub version: u64,
+    pub known: Arc<Known>,
+}
+
+impl Drop for HeldCut {
+    fn drop(&mut self) {
+        for (peer, shards) in std::mem::take(&mut self.nodes) {
+            peer.tell(Call::Release { number: self.number, shards });
+        }
+    }
+}
+
+/// The limits of who reads a cut, which may change. Clones share them.
+#[derive(Clone, Default)]
+pub struct Limits(Arc<RwLock<Option<ReadContext>>>);
+
+impl Limits {
+    pub fn set(&self, limits: Option<ReadContext>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+
+    pub fn get(&self) -> Option<ReadContext> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same for another thread.
+    pub fn for_another_thread(&self) -> Self {
+        let limits = Limits::default();
+        limits.set(self.get().as_ref().map(ReadContext::for_another_thread));
+        limits
+    }
+}
+
+/// What leads to a shard at the number of a cut.
+#[derive(Clone)]
+pub struct CutLine {
+    cut: Arc<HeldCut>,
+    shard: u16,
+    limits: Limits,
+}
+
+impl Line for CutLine {
+    fn ask(&self, ask: &Ask) -> Result<Answer> {
+        let limits = self.limits.get();
+        limits.as_ref().map_or(Ok(()), ReadContext::begin)?;
+        let held = &self.cut.shards[usize::from(self.shard)];
+        let mut why = GraphError::Unavailable(format!("no node has shard {}", self.shard));
+        for _ in 0..held.peers.len() {
+            let skipped = held.skipped.load(Ordering::Relaxed);
+            let left = limits.as_ref().and_then(|limits| limits.deadline);
+            let left = left.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let call = Call::Ask { shard: self.shard, number: self.cut.number, left, ask: ask.clone() };
+            match held.peers[skipped % held.peers.len()].call(&call, limits.as_ref()) {
+                Ok(Reply::Answer(answer)) => return Ok(answer),
+                Ok(_) => return Err(damaged("an answer")),
+                // Another node with this shard has the same.
+                Err(error @ GraphError::Unavailable(_)) => why = error,
+                Err(error) => return Err(error),
+            }
+            let _ = held.skipped.compare_exchange(skipped, skipped + 1, Ordering::Relaxed, Ordering::Relaxed);
+        }
+        Err(why)
+    }
+
+    fn for_another_thread(&self) -> Self {
+        Self { limits: self.limits.for_another_thread(), ..self.clone() }
+    }
+}
+
+/// The store of a shard at a cut.
+pub type CutStore = Box<Remote<CutLine>>;
+
+/// The graph at a cut.
+pub type CutGraph = ClusterView<ShardView<CutStore>, AtOnce>;
+
+impl HeldCut {
+    /// The stores of all shards, for a reader with these limits.
+    pub fn stores(self: &Arc<Self>, limits: &Limits) -> Vec<CutStore> {
+        let store = |(shard, seen): (u16, &SeenShard)| {
+            let line = CutLine { cut: self.clone(), shard, limits: limits.clone() };
+            Box::new(Remote::new(line, seen.known.clone()))
+        };
+        (0..).zip(&self.seen.shards).map(store).collect()
+    }
+
+    /// The graph, for a reader with these limits.
+    pub fn graph(self: &Arc<Self>, placement: Placement, limits: &Limits) -> CutGraph {
+        ClusterView::with_schema(self.stores(limits), placement, self.seen.schema.clone())
+    }
+}

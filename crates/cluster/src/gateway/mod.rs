@@ -1,0 +1,220 @@
+//! A graph on many nodes, as one to read.
+//!
+//! ```text
+//!   applied   how far the nodes have applied the log, shard by shard
+//!   hold      asks nodes to keep a number of their shards
+//!   cut       all shards at that number, and the graph that they are
+//! ```
+//! Several nodes may have the same shard. All of them that have come so far keep the number, and any of them answers.
+
+mod applied;
+mod cut;
+mod hold;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use mangrove_graph::{GraphError, ReadContext, Result};
+
+use self::applied::Applied;
+use self::cut::Seen;
+use crate::placement::Placement;
+use crate::wire::{Call, Reply};
+
+pub use self::cut::{CutGraph, CutLine, CutStore, HeldCut, Limits};
+
+/// A graph that was read is read again for so long, before a newer one is looked for.
+const FRESH: Duration = Duration::from_millis(50);
+/// A graph that nobody reads is kept for so long.
+const IDLE: Duration = Duration::from_millis(1_000);
+/// How long all shards may take to have a cut in common.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
+/// How often a thread that waits for another one looks whether it should stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A way to a node. Calls of many threads go side by side.
+pub trait Peer: Send + Sync {
+    /// Asks, and waits for the reply within the limits of who asks.
+    fn call(&self, call: &Call, limits: Option<&ReadContext>) -> Result<Reply>;
+
+    /// Says something, and waits for nothing.
+    fn tell(&self, call: Call);
+}
+
+/// The way to a node, or why there is none.
+pub type Way = Result<Arc<dyn Peer>>;
+
+/// A node that can be reached, with its shards.
+pub type ShardNode = (Arc<dyn Peer>, Vec<u16>);
+
+/// Which node is to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sought {
+    /// The one that was the writer last.
+    Last,
+    /// A process that is said to be the writer.
+    Process(u64),
+    /// Any node but that: it does not answer, or knows of no writer.
+    Another,
+}
+
+impl Sought {
+    /// What a node says of the writer.
+    pub fn told(writer: Option<u64>) -> Self {
+        writer.map_or(Sought::Another, Sought::Process)
+    }
+}
+
+/// The ways to the nodes of a graph.
+pub trait Peers: Send + Sync {
+    fn placement(&self) -> Placement;
+
+    /// The nodes that can be reached, each with its shards. Fails if one of the shards is not among them.
+    fn with_shards(&self) -> Result<Vec<ShardNode>>;
+
+    /// All nodes that have shards, with their names. Some may not be there.
+    fn all(&self) -> Result<Vec<(String, Way)>>;
+
+    /// The node that writes, or one that may become it.
+    fn writer(&self, sought: Sought) -> Result<Arc<dyn Peer>>;
+}
+
+/// Where queries of this process read and write a graph on many nodes.
+pub struct Gateway {
+    peers: Arc<dyn Peers>,
+    current: Mutex<Current>,
+    looked: Condvar,
+    /// The last commit of this process. It reads nothing older.
+    own: AtomicU64,
+}
+
+#[derive(Default)]
+struct Current {
+    cut: Option<Arc<HeldCut>>,
+    seen: Arc<Seen>,
+    /// Whether a thread looks for a newer one.
+    is_looking: bool,
+}
+
+/// Says that a thread looks no longer, however that ends.
+struct Looking<'g>(&'g Gateway);
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        self.0.current().is_looking = false;
+        self.0.looked.notify_all();
+    }
+}
+
+impl Gateway {
+    pub fn new(peers: Arc<dyn Peers>) -> Arc<Self> {
+        let (current, looked, own) = (Mutex::default(), Condvar::new(), AtomicU64::new(0));
+        let new = Arc::new(Self { peers, current, looked, own });
+        let tidied = Arc::downgrade(&new);
+        // Without that thread, nodes keep a cut that nobody reads until it is too old.
+        let _ = std::thread::Builder::new().name("mangrove gateway".into()).spawn(move || tidy(&tidied));
+        new
+    }
+
+    pub fn peers(&self) -> &dyn Peers {
+        &*self.peers
+    }
+
+    pub fn placement(&self) -> Placement {
+        self.peers.placement()
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on, reads see a commit.
+    pub fn has_seen(&self, number: u64) {
+        self.own.fetch_max(number, Ordering::Relaxed);
+    }
+
+    /// The last commit of this process.
+    pub fn own(&self) -> u64 {
+        self.own.load(Ordering::Relaxed)
+    }
+
+    /// A cut that is not old. It may be before what this process has committed.
+    pub fn any_cut(&self, limits: Option<&ReadContext>) -> Result<Arc<HeldCut>> {
+        self.cut_from(0, FRESH, limits)
+    }
+
+    /// A cut that is not old, and not before what this process has committed.
+    pub fn cut(&self, limits: Option<&ReadContext>) -> Result<Arc<HeldCut>> {
+        self.cut_from(self.own(), FRESH, limits)
+    }
+
+    /// A cut at a number or after it, looked for no longer ago than this. One thread looks for all that wait.
+    pub fn cut_from(&self, number: u64, fresh: Duration, limits: Option<&ReadContext>) -> Result<Arc<HeldCut>> {
+        let (came, mut why) = (Instant::now(), None);
+        loop {
+            let mut current = self.current();
+            let will_do = |cut: &&Arc<HeldCut>| cut.number >= number && (cut.made.elapsed() <= fresh || cut.made >= came);
+            if let Some(cut) = current.cut.as_ref().filter(will_do) {
+                return Ok(cut.clone());
+            }
+            limits.map_or(Ok(()), ReadContext::check)?;
+            if came.elapsed() >= PATIENCE {
+                return Err(why.unwrap_or_else(|| GraphError::Unavailable("the shards do not answer".into())));
+            }
+            if current.is_looking {
+                drop(self.looked.wait_timeout(current, LOOK).unwrap_or_else(PoisonError::into_inner));
+                continue;
+            }
+            current.is_looking = true;
+            let (looking, seen) = (Looking(self), current.seen.clone());
+            drop(current);
+            match self.newer(number, &seen, limits) {
+                Ok(cut) => {
+                    let cut = Arc::new(cut);
+                    let mut current = self.current();
+                    current.seen = cut.seen.clone();
+                    let before = current.cut.replace(cut.clone());
+                    drop((current, before)); // without the lock
+                    return Ok(cut);
+                }
+                Err(error @ GraphError::Unavailable(_)) => why = Some(error),
+                Err(error) => return Err(error),
+            }
+            drop(looking);
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// The newest cut that all shards have.
+    fn newer(&self, from: u64, seen: &Seen, limits: Option<&ReadContext>) -> Result<HeldCut> {
+        let nodes = self.peers.with_shards()?;
+        let mut applied = Applied::new(self.placement().shards);
+        applied.ask(nodes.iter().map(|(peer, shards)| (peer, shards.clone())), 0, limits)?;
+        if applied.least() < from {
+            // The nodes that have come furthest wait until they come so far.
+            let behind = applied.behind(from);
+            let furthest = |(at, shards): (usize, Vec<u16>)| (&nodes[at].0, shards);
+            applied.ask(behind.into_iter().map(furthest), from, limits)?;
+        }
+        let number = applied.all_have(from)?;
+        let cut = hold::hold(number, &nodes, &applied, seen);
+        cut.map_err(|error| match error {
+            GraphError::Unavailable(what) => GraphError::Unavailable(applied.with_what_is_behind(what)),
+            error => error,
+        })
+    }
+}
+
+/// Gives back a cut that nobody has read for a while.
+fn tidy(gateway: &Weak<Gateway>) {
+    loop {
+        std::thread::sleep(IDLE);
+        let Some(gateway) = gateway.upgrade() else { return };
+        let mut current = gateway.current();
+        let is_idle = current.cut.as_ref().is_some_and(|cut| cut.made.elapsed() > IDLE);
+        let gone = if is_idle { current.cut.take() } else { None };
+        drop((current, gone)); // without the lock
+    }
+}
