@@ -47,7 +47,7 @@ FLOORS = {
     ],
     "crates/cluster/src": [
         "at_once names placement walk",
-        "log",
+        "halves log",
         "wire",
         "remote schema section shard split",
         "overlay view",

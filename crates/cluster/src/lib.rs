@@ -4,6 +4,7 @@
 //!   placement   the shard in which a vertex lives
 //!   names       numbers of labels and ids, in the graph and in the store of a shard
 //!   shard       the store of a shard, in the graph's own ids
+//!   halves      whether both ends of all edges know them
 //!   split       a batch by the shards that answer for it, and the answers in its order
 //!   walk        scans label by label
 //!   view        all shards as one GraphView: every call goes to the owners of what it asks for
@@ -32,6 +33,7 @@
 mod at_once;
 mod change;
 pub mod gateway;
+mod halves;
 pub mod log;
 mod names;
 pub mod node;

@@ -8,6 +8,7 @@
 
 use mangrove_graph::id::LOCAL_MAX;
 use mangrove_graph::{EdgeId, EdgeRef, ElementKind, ExternalId, LabelId, PropertyId, VertexId};
+use serde::{Deserialize, Serialize};
 
 /// Before the name of an edge label, this marks the label of edges that come in.
 const COMING_IN: char = '\u{1}';
@@ -19,7 +20,7 @@ const NAME_BYTES_MAX: usize = u16::MAX as usize;
 pub const EDGE_LABELS_MAX: usize = 1 << 15;
 
 /// The number by which a shard goes, of so many.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Own {
     pub number: u16,
     pub shards: u16,

@@ -92,6 +92,7 @@ impl Backend for ClusterBackend {
                 Err(error) => found.push(format!("{name} could not be checked: {error}")),
             }
         }
+        found.extend(self.gateway.cut(None)?.check(self.gateway.placement())?);
         let counted = self.view(None)?.statistics()?;
         Ok(CheckReport {
             violations_total: found.len() as u64,

@@ -7,6 +7,9 @@ use std::time::Instant;
 use mangrove_graph::{GraphError, ReadContext, Result, Schema};
 
 use super::{Peer, ShardNode};
+use crate::at_once::at_once;
+use crate::halves::{Halves, compared};
+use crate::names::Own;
 use crate::placement::Placement;
 use crate::remote::{Known, Line, Remote};
 use crate::shard::ShardView;
@@ -130,5 +133,30 @@ impl HeldCut {
     /// The graph, for a reader with these limits.
     pub fn graph(self: &Arc<Self>, placement: Placement, limits: &Limits) -> CutGraph {
         ClusterView::with_schema(self.stores(limits), placement, self.seen.schema.clone())
+    }
+}
+
+impl HeldCut {
+    /// What is wrong between shards, and between nodes with the same shard. O(edges), on the nodes.
+    pub fn check(&self, placement: Placement) -> Result<Vec<String>> {
+        let asked =
+            self.shards.iter().enumerate().flat_map(|(shard, held)| held.peers.iter().map(move |peer| (shard, peer)));
+        let told = at_once(asked.collect(), |(shard, peer)| {
+            let ask = Ask::Halves(Own { number: shard as u16, shards: placement.shards });
+            match peer.call(&Call::Ask { shard: shard as u16, number: self.number, left: None, ask }, None)? {
+                Reply::Answer(Answer::Halves(halves)) => Ok((shard, halves)),
+                _ => Err(damaged("sums")),
+            }
+        })?;
+        let (mut first, mut wrong): (Vec<Option<Halves>>, _) = (vec![None; self.shards.len()], Vec::new());
+        for (shard, halves) in told {
+            match &first[shard] {
+                None => first[shard] = Some(halves),
+                Some(known) if *known != halves => wrong.push(format!("two nodes have different edges in shard {shard}")),
+                Some(_) => {}
+            }
+        }
+        wrong.extend(compared(&first.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>()));
+        Ok(wrong)
     }
 }

@@ -6,6 +6,9 @@ use mangrove_graph::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::halves::{Halves, halves};
+use crate::names::Own;
+
 use super::ids::Ids;
 use super::values::{SentColumn, SentEdges, SentElements, SentHops, SentIds, vertices};
 
@@ -29,6 +32,8 @@ pub enum Ask {
     Have(SentElements, KeyId),
     Pass(SentElements, KeyId, Predicate),
     Search(PropertyId, Predicate, SearchCursor, u64),
+    /// The sums over the halves of edges at the store of this shard.
+    Halves(Own),
 }
 
 /// What the store gives.
@@ -49,6 +54,7 @@ pub enum Answer {
     Keys(Vec<KeyId>),
     /// `None` if no index answers.
     Found(Option<SentIds>, SearchCursor),
+    Halves(Halves),
 }
 
 /// The local ids that the next elements of each label get.
@@ -123,6 +129,7 @@ pub fn answer(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
             let found = store.search(of, &predicate, &mut cursor, usize::try_from(limit).unwrap_or(usize::MAX))?;
             Answer::Found(found.as_ref().map(SentIds::new), cursor)
         }
+        Ask::Halves(own) => Answer::Halves(halves(store, own)?),
         of_elements => about(store, of_elements)?,
     })
 }

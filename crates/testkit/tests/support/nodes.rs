@@ -247,6 +247,7 @@ impl StoreUnderTest for Nodes {
         for node in &self.nodes {
             all.extend(node.check()?);
         }
+        all.extend(self.gateway.cut(None)?.check(self.placement)?);
         Ok(all)
     }
 }
