@@ -1011,10 +1011,13 @@ impl Database {
         Ok(out)
     }
 
-    /// The directory of the database.
+    /// The directory of the database. For a connected graph, its address.
     #[getter]
-    fn path(&self) -> PathBuf {
-        self.path.clone()
+    fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.path.to_str().filter(|path| path.starts_with("mangrove://")) {
+            Some(address) => Ok(PyString::new(py, address).into_any()),
+            None => Ok(self.path.as_path().into_pyobject(py)?.into_any()),
+        }
     }
 
     /// Whether `close` was called.

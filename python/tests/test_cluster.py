@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -217,6 +218,48 @@ def test_reads_go_on_without_a_node(log, tmp_path):
         assert db.check() == []
     finally:
         graph.stop()
+
+
+def test_reads_and_writes_go_on_while_a_node_is_frozen(log, tmp_path):
+    graph = Graph("frozen", log, tmp_path / "nodes", "--replicas", "2")
+    db = mg.connect(graph.address)
+    try:
+        for node, (process, _, _) in graph.nodes.items():
+            db.query("g.addV('n').property(id, i)", {"i": node})
+            os.kill(process, signal.SIGSTOP)
+            try:
+                assert node in db.query("g.V().id()").to_list()
+                db.query("g.addV('n').property(id, i)", {"i": f"beside {node}"})  # the other node becomes the writer
+            finally:
+                os.kill(process, signal.SIGCONT)
+        assert sorted(db.query("g.V().id()").to_list()) == ["beside node-0", "beside node-1", "node-0", "node-1"]
+        assert db.check() == []
+    finally:
+        graph.stop()
+
+
+def test_whoever_connects_after_a_load_sees_it(graph, tmp_path):
+    assert mg.connect(graph.address).path == graph.address
+    (tmp_path / "v.csv").write_text("~id,~label,n:int\n" + "".join(f"{at},p,{at % 7}\n" for at in range(200_000)))
+    run("load", graph.address, tmp_path / "v.csv")
+    assert run("query", graph.address, "g.V().count()", "--format", "json").strip() in ("200000", "[200000]")
+    run("query", graph.address, "g.addV('q')")
+    assert run("query", graph.address, "g.V().hasLabel('q').count()", "--format", "json").strip() in ("1", "[1]")
+
+
+def test_a_server_gives_a_connected_graph(graph):
+    db = mg.connect(graph.address)
+    db.query("g.addV('person').property(id, 'ada').property('born', 1815)")
+    server = subprocess.Popen([*COMMAND, "serve", graph.address, "--port", "0"], stderr=subprocess.PIPE, text=True)
+    try:
+        address = re.search(r"ws://(127\.0\.0\.1:\d+)", next(line for line in server.stderr if "ws://" in line)).group(1)
+        for _ in range(20):
+            body = json.dumps({"gremlin": "g.V('ada').values('born')"}).encode()
+            with urllib.request.urlopen(urllib.request.Request(f"http://{address}/gremlin", body), timeout=60) as reply:
+                assert "1815" in reply.read().decode()
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
 
 
 def test_an_attached_node_ends_with_its_input(log, tmp_path):

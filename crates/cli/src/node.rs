@@ -95,12 +95,12 @@ impl Node {
             .map_err(|error| Failure::Request(format!("cannot listen on {}: {error}", self.listen)))?;
         let address = listener.local_addr().map_err(|error| Failure::Request(error.to_string()))?.to_string();
         let Self { data, shards, name, attached, .. } = self;
-        let running = RunningNode::start(NodeConfig { name, data, shards, listener, address: address.clone(), log })?;
-        say(&format!("listening on {address}"));
         let input_ended = Arc::new(AtomicBool::new(false));
         if attached {
             watch_input(input_ended.clone()).map_err(|error| Failure::Request(error.to_string()))?;
         }
+        let running = RunningNode::start(NodeConfig { name, data, shards, listener, address: address.clone(), log })?;
+        say(&format!("listening on {address}"));
         while !interrupt::requested() && !running.is_asked_to_stop() && !input_ended.load(Ordering::Relaxed) {
             std::thread::sleep(std::time::Duration::from_millis(50));
         }

@@ -77,7 +77,7 @@ impl ClusterTransaction {
         let mut cut = gateway.any_cut(None)?;
         loop {
             let since = Call::Since { turn: turn.number, number: cut.number, own: gateway.own() };
-            let Reply::Since(since) = turn.writer.call(&since, None)? else {
+            let Reply::Since(since) = turn.writer.call_or_give_up(&since, None)? else {
                 return Err(damaged("what was committed"));
             };
             if let Some(sections) = since {
@@ -115,7 +115,7 @@ impl ClusterTransaction {
         let request = RequestId(uuid::Uuid::new_v4().as_u128());
         self.turn.is_over = true;
         let commit = Call::Commit { turn: self.turn.number, request, sections };
-        let number = match self.turn.writer.call(&commit, None) {
+        let number = match self.turn.writer.call_or_give_up(&commit, None) {
             Ok(Reply::Committed(number)) => number,
             Ok(Reply::Elsewhere { .. }) => return Err(taken_over()),
             Ok(_) => return Err(damaged("a commit")),
@@ -131,7 +131,8 @@ impl ClusterTransaction {
     fn look_for(&self, request: RequestId) -> Result<Option<u64>> {
         let (until, mut sought) = (Instant::now() + LOOK, Sought::Last);
         while Instant::now() < until {
-            let asked = self.gateway.peers().writer(sought).and_then(|writer| writer.call(&Call::WasMade(request), None));
+            let asked =
+                self.gateway.peers().writer(sought).and_then(|writer| writer.call_or_give_up(&Call::WasMade(request), None));
             match asked {
                 Ok(Reply::Made(made)) => return Ok(made),
                 Ok(Reply::Elsewhere { writer }) => sought = Sought::told(writer),
@@ -157,7 +158,7 @@ fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Turn> {
                 Some(same) => asked.insert(same),
                 None => asked.insert(Turn { writer, number, is_over: false }),
             };
-            turn.writer.call(&Call::Begin { turn: number, patience: WAIT }, None)
+            turn.writer.call_or_give_up(&Call::Begin { turn: number, patience: WAIT }, None)
         });
         let (holder, held) = match reply {
             Ok(Reply::Turn) => return asked.ok_or_else(|| damaged("a turn")),

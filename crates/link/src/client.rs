@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
@@ -37,6 +37,11 @@ const LOOK: Duration = Duration::from_millis(20);
 const ASKING: Duration = Duration::from_secs(2);
 const ANSWERING: Duration = Duration::from_secs(8);
 
+/// A node that has said nothing for so long, while somebody waits, is asked whether it is there.
+const QUIET: Duration = Duration::from_millis(100);
+/// If it does not say so in this time, who can ask another node does.
+const MUTE: Duration = Duration::from_millis(250);
+
 type Outcome = Result<Reply, SentError>;
 
 /// A connection to a node.
@@ -47,13 +52,32 @@ pub struct Link {
     last: AtomicU64,
 }
 
-#[derive(Default)]
 struct Waiting {
     replies: Mutex<HashMap<u64, SyncSender<Outcome>>>,
     is_gone: AtomicBool,
+    hearing: Mutex<Hearing>,
+}
+
+/// When the node was heard of last, and when it was asked since then whether it is there.
+struct Hearing {
+    heard: Instant,
+    pinged: Option<Instant>,
 }
 
 impl Waiting {
+    fn new() -> Self {
+        let hearing = Mutex::new(Hearing { heard: Instant::now(), pinged: None });
+        Self { replies: Mutex::default(), is_gone: AtomicBool::new(false), hearing }
+    }
+
+    fn hearing(&self) -> MutexGuard<'_, Hearing> {
+        self.hearing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_heard(&self) {
+        *self.hearing() = Hearing { heard: Instant::now(), pinged: None };
+    }
+
     fn replies(&self) -> MutexGuard<'_, HashMap<u64, SyncSender<Outcome>>> {
         self.replies.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,10 +108,32 @@ impl Link {
         let frame = frame(request)?;
         self.calls.blocking_send(frame).map_err(|_| self.gone())
     }
-}
 
-impl Peer for Link {
-    fn call(&self, call: &Call, limits: Option<&ReadContext>) -> Result<Reply> {
+    /// Whether the node says nothing, although it was asked whether it is there. A call that waits since this time asks it.
+    fn is_mute(&self, since: Instant) -> bool {
+        let mut hearing = self.waiting.hearing();
+        match hearing.pinged {
+            Some(pinged) => pinged.elapsed() >= MUTE,
+            None if hearing.heard.max(since).elapsed() < QUIET => false,
+            None => {
+                hearing.pinged = Some(Instant::now());
+                drop(hearing);
+                // A queue that is full tells the same as a node that says nothing.
+                let _ = frame(&frames::Request::Ping).map(|ping| self.calls.try_send(ping));
+                false
+            }
+        }
+    }
+
+    fn mute(&self) -> GraphError {
+        GraphError::Unavailable(format!("the node at {} does not answer", self.address))
+    }
+
+    fn ask(&self, call: &Call, limits: Option<&ReadContext>, gives_up: bool) -> Result<Reply> {
+        let since = Instant::now();
+        if gives_up && self.is_mute(since) {
+            return Err(self.mute());
+        }
         let number = self.last.fetch_add(1, Ordering::Relaxed);
         let (reply, received) = sync_channel(1);
         self.waiting.replies().insert(number, reply);
@@ -100,7 +146,11 @@ impl Peer for Link {
                     Err(RecvTimeoutError::Timeout) if self.is_gone() => return Err(self.gone()),
                     Err(RecvTimeoutError::Timeout) => {}
                 }
-                if let Err(error) = limits.map_or(Ok(()), ReadContext::check) {
+                let is_over = match limits.map_or(Ok(()), ReadContext::check) {
+                    Ok(()) if gives_up && self.is_mute(since) => Err(self.mute()),
+                    checked => checked,
+                };
+                if let Err(error) = is_over {
                     let _ = self.send(&frames::Request::Cancel(number)); // who stops waits for nothing
                     return Err(error);
                 }
@@ -108,6 +158,16 @@ impl Peer for Link {
         });
         self.waiting.replies().remove(&number);
         outcome
+    }
+}
+
+impl Peer for Link {
+    fn call(&self, call: &Call, limits: Option<&ReadContext>) -> Result<Reply> {
+        self.ask(call, limits, false)
+    }
+
+    fn call_or_give_up(&self, call: &Call, limits: Option<&ReadContext>) -> Result<Reply> {
+        self.ask(call, limits, true)
     }
 
     fn tell(&self, call: Call) {
@@ -156,7 +216,7 @@ async fn open(address: &str, name: &str) -> Result<Link> {
     grpc.ready().await.map_err(|error| cannot(address, error))?;
     let replies = grpc.streaming(Request::new(stream), PathAndQuery::from_static(PATH), Raw).await;
     let replies = replies.map_err(|status| cannot(address, status.message()))?.into_inner();
-    let waiting: Arc<Waiting> = Arc::default();
+    let waiting = Arc::new(Waiting::new());
     tokio::spawn(listen(replies, waiting.clone()));
     Ok(Link { address: address.to_owned(), calls, waiting, last: AtomicU64::new(0) })
 }
@@ -165,6 +225,7 @@ async fn open(address: &str, name: &str) -> Result<Link> {
 async fn listen(mut replies: Streaming<Frame>, waiting: Arc<Waiting>) {
     while let Some(Ok(message)) = replies.next().await {
         let Ok(Response { number, reply }) = read(&message) else { break };
+        waiting.has_heard();
         if let Some(wanted) = waiting.replies().remove(&number) {
             let _ = wanted.send(reply); // whoever asked may have stopped
         }

@@ -18,7 +18,12 @@ pub enum Request {
     Tell(Call),
     /// Nobody waits for the reply of this number any more.
     Cancel(u64),
+    /// Is the node there? It says so at once, whatever else it does.
+    Ping,
 }
+
+/// The number of the reply to a ping.
+pub const PING: u64 = u64::MAX;
 
 /// What a node says: the reply to the call of a number.
 #[derive(Debug, Serialize, Deserialize)]

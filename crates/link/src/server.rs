@@ -14,7 +14,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use mangrove_cluster::node::{Node, Session};
-use mangrove_cluster::wire::{Call, SentError};
+use mangrove_cluster::wire::{Call, Reply, SentError};
 use mangrove_graph::{CancelToken, GraphError};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -154,6 +154,11 @@ async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, 
             (Ok(frames::Request::Cancel(number)), _) => {
                 if let Some(cancel) = running.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
                     cancel.cancel();
+                }
+            }
+            (Ok(frames::Request::Ping), _) => {
+                if let Ok(pong) = frame(&Response { number: frames::PING, reply: Ok(Reply::Released) }) {
+                    let _ = replies.try_send(pong); // if replies wait to be sent, they say that the node is there
                 }
             }
             (Ok(frames::Request::Call(number, call)), Some(session)) => {

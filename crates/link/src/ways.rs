@@ -200,7 +200,7 @@ impl Found {
         drop(state);
         let mut why = GraphError::Unavailable("the graph has no nodes".into());
         for address in addresses {
-            match self.link(&address).and_then(|link| link.call(&Call::Hello, None)) {
+            match self.link(&address).and_then(|link| link.call_or_give_up(&Call::Hello, None)) {
                 Ok(Reply::Hello { graph, members, writer }) if graph.id == self.graph.id => {
                     let mut state = self.state();
                     (state.members, state.writer, state.asked) = (members, writer, Some(Instant::now()));

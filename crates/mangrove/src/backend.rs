@@ -11,9 +11,25 @@ use mangrove_graph::{GraphView, GraphWrite, KeyId, LabelId, ReadContext, Result}
 use mangrove_ingest::Progress;
 use mangrove_lake::LakeChanges;
 
+/// Takes a view of a graph.
+pub type ViewLater = Box<dyn Fn() -> Result<Box<dyn BackendView>> + Send + Sync>;
+
 pub trait Backend: Send + Sync {
     /// The graph as it is now, for a reader with these limits, if any.
     fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>>;
+
+    /// For a graph that is far away, whose views take their time: a call that takes one when it is needed.
+    fn view_later(&self) -> Option<ViewLater> {
+        None
+    }
+
+    /// Whether calls wait for other processes.
+    fn is_far(&self) -> bool {
+        false
+    }
+
+    /// Waits until all processes can read what this one has committed. Elsewhere a commit does that.
+    fn settle(&self) {}
 
     /// Begins to write on behalf of `writer`. Waits for another writer's transaction as long as `patience` lasts.
     ///

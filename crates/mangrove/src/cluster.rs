@@ -22,13 +22,15 @@ pub use mangrove_cluster::wire::{NodeStatus, ShardStatus};
 pub use mangrove_cluster::{Placement, SHARDS_MAX};
 pub use mangrove_link::GraphAddress;
 
-use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad};
+use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, ViewLater};
 use crate::error::OpenError;
 
 /// Violations that a check names.
 const NAMED: usize = 100;
 /// How long a log may take to show its first record.
 const MADE: Duration = Duration::from_secs(20);
+/// How long the end of a process may wait until all shards have its commits.
+const SETTLING: Duration = Duration::from_secs(2);
 /// How long nodes may take to end.
 const ENDING: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
@@ -61,11 +63,38 @@ impl ClusterBackend {
     }
 }
 
+/// Whoever connects after this process has ended sees what it has committed.
+impl Drop for ClusterBackend {
+    fn drop(&mut self) {
+        if self.gateway.own() == 0 {
+            return;
+        }
+        let gateway = self.gateway.clone();
+        let deadline = Some(Instant::now() + SETTLING);
+        let limits = ReadContext { deadline, timeout: Some(SETTLING), ..ReadContext::default() };
+        // This thread may be one that carries messages, which must not wait for them.
+        let settling = std::thread::Builder::new().spawn(move || settle(&gateway, Some(&limits)));
+        let _ = settling.map(|thread| thread.join()); // what was committed stays so, whatever comes of this
+    }
+}
+
+/// Waits until all shards have what this process has committed. From then on, nobody gets an older state.
+fn settle(gateway: &Gateway, limits: Option<&ReadContext>) {
+    if let Err(error) = gateway.cut(limits) {
+        tracing::warn!(%error, "others may not see the last commits of this process at once");
+    }
+}
+
 impl Backend for ClusterBackend {
     fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
         let view = ClusterRead::new(&self.gateway, self.gateway.cut(limits.as_ref())?);
         view.limits.set(limits);
         Ok(Box::new(view))
+    }
+
+    fn view_later(&self) -> Option<ViewLater> {
+        let gateway = self.gateway.clone();
+        Some(Box::new(move || Ok(Box::new(ClusterRead::new(&gateway, gateway.cut(None)?)))))
     }
 
     fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
@@ -81,6 +110,14 @@ impl Backend for ClusterBackend {
 
     fn is_read_only(&self) -> bool {
         self.is_read_only
+    }
+
+    fn is_far(&self) -> bool {
+        true
+    }
+
+    fn settle(&self) {
+        settle(&self.gateway, None);
     }
 
     fn check(&self) -> Result<CheckReport> {

@@ -168,6 +168,16 @@ impl Database {
         self.shared.backend.is_read_only()
     }
 
+    /// Whether its graph is in other processes, which calls wait for.
+    pub fn is_far(&self) -> bool {
+        self.shared.backend.is_far()
+    }
+
+    /// Waits until all processes can read what was committed here.
+    pub(crate) fn settle(&self) {
+        self.shared.backend.settle();
+    }
+
     /// Reads a query, to run it later with [`query`](Self::query). A text that was read before is not parsed again.
     pub fn prepare<'q>(&self, query: impl Into<Written<'q>>) -> Result<Query, QueryError> {
         let written = query.into();
@@ -239,7 +249,7 @@ impl Database {
                 Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))
             })?;
             watch.iter_mut().for_each(|watch| watch.all_given(rows.values.len() as u64));
-            return Ok(ResultStream::finished(rows, self.shared.backend.view(None), memory, reports));
+            return Ok(ResultStream::finished(rows, &*self.shared.backend, memory, reports));
         }
         let snapshot = self.shared.backend.view(Some(options.read_context()))?;
         let options = QueryOptions { crew: is_helped.then(|| self.crew.clone()), ..options.clone() };
@@ -368,6 +378,7 @@ impl Database {
                 true => self.load_bulk(transaction.into_bulk()?, options, layout, progress)?,
                 false => (self.load_into(transaction, options, progress)?, None),
             };
+            self.settle();
             report.duration = started.elapsed();
             let (vertices, edges, rejects) = (report.vertex_count(), report.edge_count(), report.rejects);
             tracing::info!(vertices, edges, rejects, seconds = report.duration.as_secs_f64(), "loaded");
@@ -396,6 +407,7 @@ impl Database {
                 transaction.commit()?;
                 report
             };
+            self.settle();
             report.duration = started.elapsed();
             Ok(report)
         })

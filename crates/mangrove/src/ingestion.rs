@@ -34,7 +34,9 @@ impl Ingestion {
     /// ordered by a column that none of them had, it fails without committing these rows; earlier batches stay.
     /// [`flush`](Self::flush) does not check that, because more edges may follow.
     pub fn finish(self) -> Result<LoadReport, LoadError> {
-        committing(&self.database, |commit| self.ingest.finish(commit))
+        let report = committing(&self.database, |commit| self.ingest.finish(commit))?;
+        self.database.settle();
+        Ok(report)
     }
 
     /// The report of everything committed so far.

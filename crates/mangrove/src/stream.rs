@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
 use mangrove_graph::{GraphError, GraphView, Value};
 use mangrove_query::{Execution, Graph, Items, Outlook, Pace, bytes_target};
 
-use crate::backend::BackendView;
+use crate::backend::{Backend, BackendView, ViewLater};
 use crate::describe::{self, Described};
 use crate::error::QueryError;
 use crate::memory::Memory;
@@ -36,12 +36,37 @@ pub struct ResultStream {
     /// The results of a write, with their elements read whole. `None` once some of them were taken.
     whole: Option<Results>,
     warnings: Vec<String>,
-    /// An error if no snapshot was available after the commit of a write, for want of a reader slot.
-    snapshot: Result<Box<dyn BackendView>, String>,
+    snapshot: Taken,
     outlook: Outlook,
     memory: Memory,
     reports: Arc<Path>,
     watch: Option<Watch>,
+}
+
+/// The snapshot of a stream. After a write it may be taken when it is needed, which it mostly is not: the results of a write are whole.
+struct Taken {
+    /// An error if no snapshot was available after the commit of a write, for want of a reader slot.
+    view: OnceLock<Result<Box<dyn BackendView>, String>>,
+    later: Option<ViewLater>,
+}
+
+impl Taken {
+    fn now(view: Result<Box<dyn BackendView>, GraphError>) -> Self {
+        Self { view: OnceLock::from(view.map_err(|error| error.to_string())), later: None }
+    }
+
+    fn get(&self) -> Result<&dyn BackendView, &str> {
+        let take = || match &self.later {
+            Some(later) => later().map_err(|error| error.to_string()),
+            None => Err("it has no snapshot".into()),
+        };
+        self.view.get_or_init(take).as_ref().map(|view| &**view).map_err(String::as_str)
+    }
+
+    /// The view, if it was taken.
+    fn known(&self) -> Option<&dyn BackendView> {
+        self.view.get()?.as_ref().ok().map(|view| &**view)
+    }
 }
 
 impl ResultStream {
@@ -53,22 +78,21 @@ impl ResultStream {
         watch: Option<Watch>,
     ) -> Self {
         let outlook = execution.outlook().clone();
-        Self { execution: Some(execution), watch, ..Self::empty(Ok(snapshot), outlook, memory, reports) }
+        Self { execution: Some(execution), watch, ..Self::empty(Taken::now(Ok(snapshot)), outlook, memory, reports) }
     }
 
-    /// The results of a query that has written. Further elements are read from `snapshot`, if one was available.
-    pub(crate) fn finished(
-        rows: Rows,
-        snapshot: Result<Box<dyn BackendView>, GraphError>,
-        memory: Memory,
-        reports: Arc<Path>,
-    ) -> Self {
-        let snapshot = snapshot.map_err(|error| error.to_string());
+    /// The results of a query that has written. Further elements are read from a snapshot that was taken, if one was available, or that is taken
+    /// when they are.
+    pub(crate) fn finished(rows: Rows, backend: &dyn Backend, memory: Memory, reports: Arc<Path>) -> Self {
+        let snapshot = match backend.view_later() {
+            Some(later) => Taken { view: OnceLock::new(), later: Some(later) },
+            None => Taken::now(backend.view(None)),
+        };
         let Rows { values, whole, warnings, outlook } = rows;
         Self { ready: values.into(), whole, warnings, ..Self::empty(snapshot, outlook, memory, reports) }
     }
 
-    fn empty(snapshot: Result<Box<dyn BackendView>, String>, outlook: Outlook, memory: Memory, reports: Arc<Path>) -> Self {
+    fn empty(snapshot: Taken, outlook: Outlook, memory: Memory, reports: Arc<Path>) -> Self {
         Self {
             execution: None,
             ready: VecDeque::new(),
@@ -98,10 +122,10 @@ impl ResultStream {
             return Ok(Some(Items::Values(std::mem::take(&mut self.ready).into())));
         }
         let Some(execution) = &mut self.execution else { return Ok(None) };
-        let Ok(snapshot) = &self.snapshot else { return Ok(None) };
+        let Ok(snapshot) = self.snapshot.get() else { return Ok(None) };
         self.watch.iter_mut().for_each(Watch::resume);
         let batch = guard::run(&self.reports, &|| "running a query".into(), || {
-            execution.next_items(&mut Graph::Read(&**snapshot)).map_err(QueryError::from)
+            execution.next_items(&mut Graph::Read(snapshot)).map_err(QueryError::from)
         });
         if let Some(watch) = &mut self.watch {
             watch.pause();
@@ -116,7 +140,9 @@ impl ResultStream {
             self.execution = None;
             self.watch = None;
             // The limits were those of the query. Its results may be read later.
-            self.snapshot.iter_mut().for_each(|snapshot| snapshot.limit(None));
+            if let Some(Ok(snapshot)) = self.snapshot.view.get_mut() {
+                snapshot.limit(None);
+            }
         }
         batch
     }
@@ -124,7 +150,7 @@ impl ResultStream {
     /// The next results, few enough to be read whole together. Columns of values are whole already.
     fn next_part(&mut self) -> Result<Option<Items>, QueryError> {
         let Some(items) = self.next_items()? else { return Ok(None) };
-        let at_once = match &self.snapshot {
+        let at_once = match self.snapshot.get() {
             Ok(snapshot) => self.pace.rows().max(snapshot.distance().rows_min),
             Err(_) => self.pace.rows(),
         };
@@ -175,10 +201,10 @@ impl ResultStream {
 
     /// The snapshot to read elements from.
     fn readable(&self) -> Result<&dyn GraphView, GraphError> {
-        let unread = |why: &String| {
+        let unread = |why: &str| {
             GraphError::Invalid(format!("the query has run and its changes are kept, but its results cannot be read: {why}"))
         };
-        self.snapshot.as_ref().map(|snapshot| &**snapshot as &dyn GraphView).map_err(unread)
+        self.snapshot.get().map(|snapshot| snapshot as &dyn GraphView).map_err(unread)
     }
 
     /// All remaining results.
@@ -211,7 +237,7 @@ impl ResultStream {
             self.ready.clear();
             return Ok(whole);
         }
-        let schema = self.readable().map(|snapshot| snapshot.schema().clone()).ok();
+        let schema = self.snapshot.known().map(|snapshot| snapshot.schema().clone());
         let mut results = Results::expecting(schema.map(|schema| (self.outlook.clone(), schema)));
         let mut memory = self.memory.clone();
         let is_enough = |results: &Results, held: usize, part: usize| {

@@ -26,16 +26,23 @@ impl Applied {
         self.nodes.len()
     }
 
-    /// Asks nodes for their shards. They wait a little for a number.
+    /// Whether no node has told of some shard.
+    pub fn is_incomplete(&self) -> bool {
+        self.nodes.iter().any(Vec::is_empty)
+    }
+
+    /// Asks nodes for their shards. They wait a little for a number. `gives_up` leaves nodes out that seem to be frozen.
     pub fn ask<'p>(
         &mut self,
         nodes: impl Iterator<Item = (&'p Arc<dyn Peer>, Vec<u16>)>,
         from: u64,
+        gives_up: bool,
         limits: Option<&ReadContext>,
     ) -> Result<()> {
         let nodes: Vec<_> = nodes.enumerate().filter(|(_, (_, shards))| !shards.is_empty()).collect();
         let told = each_at_once(nodes, |(at, (peer, shards))| {
-            let reply = peer.call(&Call::Applied { shards: shards.clone(), from }, limits)?;
+            let call = Call::Applied { shards: shards.clone(), from };
+            let reply = if gives_up { peer.call_or_give_up(&call, limits) } else { peer.call(&call, limits) }?;
             let Reply::Applied(numbers) = reply else { return Err(damaged("numbers")) };
             Ok((at, shards, numbers))
         });

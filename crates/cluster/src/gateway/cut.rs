@@ -97,7 +97,12 @@ impl Line for CutLine {
             let left = limits.as_ref().and_then(|limits| limits.deadline);
             let left = left.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let call = Call::Ask { shard: self.shard, number: self.cut.number, left, ask: ask.clone() };
-            match held.peers[skipped % held.peers.len()].call(&call, limits.as_ref()) {
+            let peer = &held.peers[skipped % held.peers.len()];
+            let reply = match held.peers.len() {
+                1 => peer.call(&call, limits.as_ref()),
+                _ => peer.call_or_give_up(&call, limits.as_ref()),
+            };
+            match reply {
                 Ok(Reply::Answer(answer)) => return Ok(answer),
                 Ok(_) => return Err(damaged("an answer")),
                 // Another node with this shard has the same.

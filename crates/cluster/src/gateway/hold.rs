@@ -55,7 +55,7 @@ fn asked(number: u64, nodes: &[ShardNode], applied: &Applied, seen: &Seen) -> (V
     };
     let asked = (0..nodes.len()).map(|at| of_node((turn + at) % nodes.len())).filter(|(_, shards)| !shards.is_empty());
     let told = each_at_once(asked.collect(), |(peer, shards)| {
-        match peer.call(&Call::Hold { number, shards: shards.clone() }, None)? {
+        match peer.call_or_give_up(&Call::Hold { number, shards: shards.clone() }, None)? {
             Reply::Held(held) if held.len() == shards.len() => {
                 let shards = shards.into_iter().zip(held).map(|((shard, _), held)| (shard, held)).collect();
                 Ok(Kept { peer: peer.clone(), shards })

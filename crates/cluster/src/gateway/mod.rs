@@ -39,6 +39,11 @@ pub trait Peer: Send + Sync {
     /// Asks, and waits for the reply within the limits of who asks.
     fn call(&self, call: &Call, limits: Option<&ReadContext>) -> Result<Reply>;
 
+    /// The same, but gives up soon if the node seems to be frozen: for who can ask another one.
+    fn call_or_give_up(&self, call: &Call, limits: Option<&ReadContext>) -> Result<Reply> {
+        self.call(call, limits)
+    }
+
     /// Says something, and waits for nothing.
     fn tell(&self, call: Call);
 }
@@ -191,12 +196,16 @@ impl Gateway {
     fn newer(&self, from: u64, seen: &Seen, limits: Option<&ReadContext>) -> Result<HeldCut> {
         let nodes = self.peers.with_shards()?;
         let mut applied = Applied::new(self.placement().shards);
-        applied.ask(nodes.iter().map(|(peer, shards)| (peer, shards.clone())), 0, limits)?;
+        // Only if a shard has no other node, one that seems to be frozen is waited for.
+        applied.ask(nodes.iter().map(|(peer, shards)| (peer, shards.clone())), 0, true, limits)?;
+        if applied.is_incomplete() {
+            applied.ask(nodes.iter().map(|(peer, shards)| (peer, shards.clone())), 0, false, limits)?;
+        }
         if applied.least() < from {
             // The nodes that have come furthest wait until they come so far.
             let behind = applied.behind(from);
             let furthest = |(at, shards): (usize, Vec<u16>)| (&nodes[at].0, shards);
-            applied.ask(behind.into_iter().map(furthest), from, limits)?;
+            applied.ask(behind.into_iter().map(furthest), from, true, limits)?;
         }
         let number = applied.all_have(from)?;
         let cut = hold::hold(number, &nodes, &applied, seen);

@@ -14,6 +14,9 @@ const KEPT_BYTES: usize = 64 << 20;
 /// How long reading waits before it looks whether it should stop.
 const PAUSE: Duration = Duration::from_millis(25);
 
+/// How often a node says that it cannot read the log.
+const SAYING: Duration = Duration::from_secs(10);
+
 /// A record and where it stands.
 #[derive(Clone)]
 pub struct Entry {
@@ -71,12 +74,15 @@ impl Tail {
 
     /// Reads until it is stopped.
     pub fn run(&self) {
-        let mut reader: Option<Box<dyn LogReader>> = None;
+        let (mut reader, mut said): (Option<Box<dyn LogReader>>, Option<Instant>) = (None, None);
         while !self.is_stopped() {
             let outcome = self.read_some(&mut reader);
             if let Err(error) = outcome {
                 let is_final = matches!(error, GraphError::Corrupt(_) | GraphError::Invalid(_));
-                tracing::error!(%error, "the log cannot be read");
+                if is_final || said.is_none_or(|said| said.elapsed() >= SAYING) {
+                    tracing::error!(%error, "the log cannot be read");
+                    said = Some(Instant::now());
+                }
                 if is_final {
                     self.ring().failed = Some(error.to_string());
                     self.grown.notify_all();

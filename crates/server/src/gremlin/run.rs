@@ -71,7 +71,7 @@ impl Run {
     pub fn attempt(&self, asker: &Asker) -> Option<Answer> {
         let Sent::Query(query) = &self.sent else { return None };
         // A trace would show both runs.
-        if query.writes() || !query.is_brief() || asker.seen.is_traced() {
+        if query.writes() || !query.is_brief() || self.database.is_far() || asker.seen.is_traced() {
             return None;
         }
         let options = QueryOptions { timeout: Some(BRIEF), ..self.options(asker, CancelToken::default()) };
