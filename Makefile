@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 BIN = $(VENV)/bin
 say = @printf '\n==> %s\n' "$(1)"
 
-.PHONY: help demo test test-rust test-python trials install lint doc bench fuzz conformance equivalence crash damage wheel web web-dev
+.PHONY: help demo cluster test test-rust test-python trials install lint doc bench fuzz conformance equivalence crash damage wheel web web-dev
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -25,6 +25,12 @@ help: ## this list
 demo: install ## build, install, get the air-routes data, load it and query it
 	$(call say,air-routes: fetch · convert · load · query)
 	@$(BIN)/python examples/air_routes/demo.py $(DEMO)
+
+cluster: CLUSTER = 1
+cluster: install ## four nodes under Ray and three brokers on this machine: load, ask, kill processes, count (Linux; needs Java and Maven)
+	@$(BIN)/python .ci/extras.py cluster | xargs $(BIN)/python -m pip install -q
+	@$(BIN)/python .ci/extras.py gremlin | xargs $(BIN)/python -m pip install -q
+	@$(BIN)/python examples/cluster/demo.py --replicas 2
 
 test: test-rust test-python ## every test: Rust, Python, examples, and Gremlin conformance if Maven is there
 	$(call say,Gremlin conformance (needs Maven; skipped with a word where there is none))

@@ -58,6 +58,7 @@ from ._types import Direction, FrozenDict, Merge, T, Tree
 
 if TYPE_CHECKING:
     from .aio import AsyncDatabase, connect_async, open_async, open_lake_async
+    from .launch import cluster
 
 
 def __getattr__(name):
@@ -66,6 +67,10 @@ def __getattr__(name):
         from . import aio
 
         return getattr(aio, name)
+    if name == "cluster":
+        from . import launch
+
+        return launch.cluster
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -112,6 +117,7 @@ __all__ = [
     "Vertex",
     "VertexProperty",
     "__version__",
+    "cluster",
     "connect",
     "connect_async",
     "docs",

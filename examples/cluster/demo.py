@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+"""A graph on four nodes under Ray, with three brokers: load it, ask it, kill its processes, and count what was acknowledged.
+
+    demo.py [DIR] [--edges N] [--replicas N]       DIR (default: demo-cluster) keeps the downloads and the CSV files
+
+Everything runs in namespaces of its own (`unshare`), with no network but loopback, and ends with this program. Data of the graph
+is in a temporary directory. It needs Linux, Java, Maven (once, to fetch Kafka), and the extras `cluster` and `gremlin`.
+
+It exits with 1 if anything acknowledged is lost or doubled, or if two ways to ask give different answers.
+"""
+
+import argparse
+import fcntl
+import os
+import random
+import re
+import secrets
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "examples" / "air_routes"), str(ROOT / "deploy" / "kafka")]
+import brokers  # noqa: E402
+import convert  # noqa: E402
+import demo as air_routes  # noqa: E402 - the one of air_routes
+
+import mangrovedb as mg  # noqa: E402
+
+# The shell is the first process in there, because it waits for all that others leave behind.
+ALONE = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", '"$@"; exit $?', "sh"]
+COMMAND = [sys.executable, "-m", "mangrovedb.cli"]
+NODES, SHARDS, BROKERS = 4, 16, 3
+# Edges of a generated vertex, and the first of their ids: those of the airports are below.
+DEGREE, FIRST_ID, SEED = 10, 10_000_000, 1
+# A load is one transaction, and the log takes no more than about twice as many edges in one.
+EDGES_OF_FILE = 1_000_000
+# How many writes there are to be after each kill, and how long they may take.
+WRITES, PATIENCE_S = 50, 180
+QUERIES = [
+    *(query for _, query in air_routes.SHELL_QUERIES),
+    "g.V().has('airport', 'code', 'DEN').out('route').has('elev', gt(6000)).valueMap('code', 'city', 'elev')",
+    "g.V().has('airport', 'code', 'AUS').repeat(out('route').dedup()).times(2).dedup().count()",
+    "g.V().has('country', 'code', 'NZ').out('contains').values('city').order().dedup().limit(5)",
+    f"g.V({FIRST_ID}).repeat(out('link').dedup()).times(3).dedup().count()",
+    "g.E().hasLabel('link').count()",
+]
+say = air_routes.say
+
+
+class Wrong(Exception):
+    """Something is not as it was promised."""
+
+
+# What needs the network, and what does not change: outside
+
+
+def prepare(directory, edges):
+    """Fetches Kafka and the air-routes data, and writes the CSV files."""
+    say("fetching Kafka, if it is not there")
+    brokers.fetch()
+    cache = directory / "cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    air_routes.check(convert.convert(directory / "csv", [air_routes.fetch(cache)]))
+    folder = directory / f"links-{edges}"
+    if not folder.exists():
+        say(f"generating {edges:,} edges in {folder}")
+        generate(folder, edges)
+
+
+def generate(folder, edges):
+    new, count, chance = folder.with_name(f"{folder.name}.new"), max(1, edges // DEGREE), random.Random(SEED)
+    new.mkdir(exist_ok=True)
+    with (new / "points.csv").open("w") as file:
+        file.write("~id,~label,n:int\n")
+        file.writelines(f"{FIRST_ID + at},point,{at}\n" for at in range(count))
+    for part, begin in enumerate(range(0, edges, EDGES_OF_FILE)):
+        with (new / f"links-{part:03}.csv").open("w") as file:
+            file.write("~from,~to,~label\n")
+            part = range(begin, min(edges, begin + EDGES_OF_FILE))
+            file.writelines(f"{FIRST_ID + at % count},{FIRST_ID + chance.randrange(count)},link\n" for at in part)
+    new.rename(folder)
+
+
+def go_inside(directory, edges, replicas):
+    """Runs this program again in namespaces of its own. Returns its exit code."""
+    with tempfile.TemporaryDirectory(prefix="mg-", dir="/tmp", ignore_cleanup_errors=True) as short:
+        token = Path(short, "token")
+        token.write_text(secrets.token_hex(32))
+        ray = {"RAY_TMPDIR": short, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_worker_niceness": "0"}
+        command = [*ALONE, sys.executable, __file__, str(directory), "--edges", str(edges), "--replicas", str(replicas), "--inside", short]
+        return subprocess.run(command, env={**os.environ, **ray}).returncode
+
+
+# The rest happens inside
+
+
+def loopback():
+    """Starts the network interface `lo`, the only one there is."""
+    with socket.socket() as any_socket:
+        up_and_running = 0x41
+        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh14x", b"lo", up_and_running))
+
+
+def load(c, directory, edges):
+    """Loads all files in other processes, and waits until this one sees what they hold."""
+    started, csv, folder = time.perf_counter(), directory / "csv", directory / f"links-{edges}"
+    first = [*csv.glob("vertices_*.csv"), *csv.glob("edges_*.csv"), folder / "points.csv"]
+    for files in first, *([part] for part in sorted(folder.glob("links-*"))):
+        print("$ mangrove load", c.address, *(file.name for file in files), flush=True)
+        subprocess.run([*COMMAND, "load", "--quiet", c.address, *map(str, files)], check=True, stdin=subprocess.DEVNULL)
+    loaded, db = time.perf_counter(), c.connect()
+    while db.query("g.E().hasLabel('link').count()").one() < edges:
+        if time.perf_counter() > loaded + PATIENCE_S:
+            raise Wrong(f"what was loaded is not there after {PATIENCE_S} s")
+        time.sleep(0.01)
+    print(f"      # {loaded - started:.1f} s, and seen by another process {time.perf_counter() - loaded:.1f} s later", flush=True)
+
+
+@contextmanager
+def serving(address):
+    """The address of a server for drivers."""
+    command = [*COMMAND, "serve", address, "--port", "0", "--timeout", "120s"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            said = process.stderr.readline()
+            found = re.search(r"ws://\S+/gremlin", said)
+            if not found:
+                raise Wrong(f"the server does not start: {said}{process.stderr.read()}")
+            yield found[0]
+        finally:
+            process.kill()
+
+
+def ask(c):
+    """Asks every query by connect(), and by a driver of TinkerPop through a server. Returns where they differ."""
+    from gremlin_python.driver.client import Client
+    from gremlin_python.driver.protocol import GremlinServerError
+
+    say("The same queries by mg.connect(), and by gremlinpython through `mangrove serve`")
+    db, different = c.connect(), []
+    with serving(c.address) as server:
+        client = Client(server, "g")
+        for query in QUERIES:
+            ours, ours_ms = timed(lambda query=query: db.query(query).to_list())
+            shown = str(plain(ours))
+            print(f">>> {query}\n{shown[:300]}{'…' * (len(shown) > 300)}")
+            try:
+                theirs, theirs_ms = timed(lambda query=query: client.submit(query).all().result())
+            except GremlinServerError as error:
+                theirs, theirs_ms = [str(error)], 0
+            print(f"      # connect {ours_ms:.0f} ms, driver {theirs_ms:.0f} ms", flush=True)
+            if sorted(map(repr, plain(ours))) != sorted(map(repr, plain(theirs))):
+                different.append(f"{query} by a driver: {theirs}")
+        client.close()
+    return different
+
+
+def timed(function):
+    started = time.perf_counter()
+    return function(), (time.perf_counter() - started) * 1000
+
+
+def plain(value):
+    """Values in lists and dictionaries, so that those of two libraries can be compared."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if hasattr(value, "objects"):
+        return plain(value.objects)
+    return [plain(item) for item in value] if isinstance(value, (list, tuple, set)) else value
+
+
+class Writer(threading.Thread):
+    """Adds numbered vertices, each with an edge from a hub. A number is never used again."""
+
+    def __init__(self, db):
+        super().__init__(daemon=True)
+        self.db, self.stopped, self.moments, self.acknowledged, self.errors = db, threading.Event(), [], [], []
+        db.query("g.addV('hub').property(id, 'hub').addV('number').property('n', 0).as('a').V('hub').addE('to').to('a')")
+        self.acknowledged.append(0)
+
+    def run(self):
+        number = 0
+        while not self.stopped.is_set():
+            number += 1
+            try:
+                self.db.query("g.addV('number').property('n', i).as('a').V('hub').addE('to').to('a')", {"i": number}, timeout=60)
+            except mg.MangroveError as error:
+                self.errors.append(error)
+                time.sleep(0.05)
+            else:
+                self.acknowledged.append(number)
+                self.moments.append(time.monotonic())
+
+
+class Reader(threading.Thread):
+    """Counts the numbered vertices. It never finds fewer than were acknowledged before it began."""
+
+    def __init__(self, db, writer):
+        super().__init__(daemon=True)
+        self.db, self.writer, self.stopped, self.moments, self.errors, self.missed = db, writer, threading.Event(), [], [], []
+
+    def run(self):
+        while not self.stopped.is_set():
+            least = len(self.writer.acknowledged)
+            try:
+                found = self.db.query("g.V().hasLabel('number').count()", timeout=60).one()
+            except mg.MangroveError as error:
+                self.errors.append(error)
+                time.sleep(0.05)
+                continue
+            self.moments.append(time.monotonic())
+            if found < least:
+                self.missed.append((least, found))
+            time.sleep(0.01)
+
+
+def longest_pause(moments, begin, end):
+    inside = [begin, *(moment for moment in moments if begin < moment < end), end]
+    return max(after - before for before, after in zip(inside, inside[1:], strict=False))
+
+
+def observe(what, writer, reader, kill):
+    """Kills something, waits until writes and reads go on, and prints how long they did not."""
+    begin, written, read, failures = time.monotonic(), len(writer.moments), len(reader.moments), len(writer.errors) + len(reader.errors)
+    kill()
+    while len(writer.moments) < written + WRITES or len(reader.moments) < read + 5 or time.monotonic() < begin + 10:
+        if time.monotonic() > begin + PATIENCE_S:
+            errors = {str(error)[:200] for error in [*writer.errors[-3:], *reader.errors[-3:]]}
+            raise Wrong(f"{what}: no writes or no reads for {PATIENCE_S} s. The last errors: {errors}")
+        time.sleep(0.05)
+    end = time.monotonic()
+    pauses = [longest_pause(of.moments, begin, end) for of in (writer, reader)]
+    failures = len(writer.errors) + len(reader.errors) - failures
+    print(f"{what:38}{pauses[0]:>8.1f} s{pauses[1]:>8.1f} s{failures:>8}", flush=True)
+
+
+def found(find, what):
+    """What a search finds that may find nothing (or 0) for a moment."""
+    end = time.monotonic() + PATIENCE_S
+    while not (it := find()):
+        if time.monotonic() > end:
+            raise Wrong(f"there is not {what}")
+        time.sleep(0.1)
+    return it
+
+
+def process_of(node):
+    """The process of a node, and the one of its actor."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            state, parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+            if b"node" in words and b"--as" in words and words[words.index(b"--as") + 1].decode() == node and state != "Z":
+                return int(folder.name), int(parent)
+    raise Wrong(f"{node} does not run")
+
+
+def leader_of(port, topic):
+    """The number of the broker that leads the one partition of a topic: a Metadata request of version 1."""
+    name = topic.encode()
+    request = struct.pack(f">hhih7sih{len(name)}s", 3, 1, 0, 7, b"brokers", 1, len(name), name)
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection, connection.makefile("rb") as stream:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+
+        def take(form):
+            return struct.unpack(form, stream.read(struct.calcsize(form)))
+
+        def text():
+            stream.read(max(0, take(">h")[0]))
+
+        *_, count = take(">iii")
+        for _ in range(count):
+            take(">i"), text(), take(">i"), text()
+        take(">iih"), text()
+        _internal, _partitions, _error, _partition, leader = take(">bihii")
+        return leader
+
+
+def kill_each_kind(c, kafka, writer, reader):
+    topic = f"mangrove.{c.name}.commit"
+
+    def node(writes):
+        """The process of a node that writes, or of one that does not, and that of its actor."""
+        name = found(lambda: [node["name"] for node in c.status()["nodes"] if node["writer"] == writes], "such a node")[0]
+        return process_of(name)
+
+    def broker(leads):
+        leader = found(lambda: 1 + leader_of(kafka.ports[0], topic), "a broker that leads") - 1
+        return leader if leads else (leader + 1) % BROKERS
+
+    say(f"Kill each kind of process, while others write and read\n{'killed':38}{'no write':>10}{'no read':>10}{'errors':>8}")
+    observe("nothing", writer, reader, lambda: None)
+    observe("a node", writer, reader, lambda: os.kill(node(writes=False)[0], signal.SIGKILL))
+    observe("the node that writes", writer, reader, lambda: os.kill(node(writes=True)[0], signal.SIGKILL))
+    observe("the actor of the node that writes", writer, reader, lambda: os.kill(node(writes=True)[1], signal.SIGKILL))
+    for leads in (False, True):
+        killed = broker(leads)
+        observe(f"{'the broker that leads' if leads else 'a broker of three'}", writer, reader, lambda killed=killed: kafka.kill(killed))
+        observe("nothing: that broker comes back", writer, reader, lambda killed=killed: kafka.restart(killed))
+
+
+def judge(c, writer, reader, before):
+    db = c.connect()
+    numbers = db.query("g.V().hasLabel('number').values('n')").to_list()
+    linked = db.query("g.V('hub').out('to').values('n')").to_list()
+    lost, doubled = set(writer.acknowledged) - set(numbers), len(numbers) - len(set(numbers))
+    say("What was written")
+    print(f"acknowledged {len(writer.acknowledged):,}, found {len(numbers):,}, lost {len(lost)}, doubled {doubled}")
+    print(f"errors of writes {len(writer.errors)}, of which made nevertheless: {len(set(numbers) - set(writer.acknowledged))}")
+    print(f"errors of reads {len(reader.errors)}; counts of {len(reader.moments):,} that missed something: {len(reader.missed)}")
+    for error in sorted({re.sub(r"\d+", "N", str(error))[:250] for error in [*writer.errors, *reader.errors]}):
+        print(f"  {error}")
+    after = {label: count for label, count in counts(db).items() if label in before}
+    broken = db.check()
+    if lost or doubled or reader.missed or sorted(linked) != sorted(numbers) or after != before or broken:
+        raise Wrong(f"lost {sorted(lost)[:10]}, reads {reader.missed[:3]}, edges {len(linked)}, before {before}, after {after}, {broken}")
+
+
+def counts(db):
+    return db.query("g.V().groupCount().by(label)").one() | db.query("g.E().hasLabel('route', 'link').groupCount().by(label)").one()
+
+
+def run(directory, edges, replicas, short):
+    import ray
+
+    loopback()
+    with brokers.Brokers(short / "kafka", count=BROKERS) as kafka:
+        say(f"{BROKERS} brokers: {kafka.addresses}")
+        ray.init(include_dashboard=False, num_cpus=2, _temp_dir=str(short), log_to_driver=False)
+        log = f"kafka://{kafka.addresses}"
+        c = mg.cluster("air", nodes=NODES, shards=SHARDS, log=log, data=short / "data", replicas=replicas, copies=BROKERS)
+        try:
+            say(f"{NODES} nodes under Ray: {c.address}")
+            load(c, directory, edges)
+            different = ask(c)
+            before = counts(c.connect())
+            writer = Writer(c.connect())
+            reader = Reader(c.connect(), writer)
+            for thread in (writer, reader):
+                thread.start()
+            kill_each_kind(c, kafka, writer, reader)
+            for thread in (writer, reader):
+                thread.stopped.set()
+                thread.join()
+            judge(c, writer, reader, before)
+        except BaseException:
+            for out in sorted((short / "data").glob("node-*.log")):
+                print(f"{out} ends with:\n{out.read_text()[-2000:]}", file=sys.stderr)
+            raise
+        finally:
+            c.down()
+            ray.shutdown()
+    if different:
+        raise Wrong("\n".join(different))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("directory", nargs="?", type=Path, default=Path("demo-cluster"))
+    parser.add_argument("--edges", type=int, default=1_000_000, help="how many edges are generated and loaded (default: 1,000,000)")
+    parser.add_argument("--replicas", type=int, default=1, help="how many nodes have each shard (default: 1)")
+    parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside is None:
+        prepare(options.directory, options.edges)
+        sys.exit(go_inside(options.directory, options.edges, options.replicas))
+    try:
+        run(options.directory, options.edges, options.replicas, options.inside)
+    except Wrong as wrong:
+        sys.exit(f"error: {wrong}")
+    say("nothing acknowledged is lost or doubled")
+
+
+if __name__ == "__main__":
+    main()

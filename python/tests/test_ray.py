@@ -1,0 +1,91 @@
+"""Nodes that Ray keeps running. Ray runs in namespaces of its own, with no network but loopback: see launched.py."""
+
+import importlib.util
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import mangrovedb as mg
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "deploy" / "kafka"))
+brokers = pytest.importorskip("brokers")
+
+SKIPPED = 77
+# Processes in there end with the first of them. The shell is the first, because it waits for all that others leave behind.
+ALONE = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", '"$@"; exit $?', "sh"]
+GOOD = {"name": "air", "log": "kafka://127.0.0.1:1", "data": "data"}
+
+
+@pytest.fixture
+def short_path():
+    """A directory for Ray, whose sockets take no long paths."""
+    path = Path(tempfile.mkdtemp(prefix="mg-", dir="/tmp"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def needed():
+    """What is missing here, or None."""
+    if not importlib.util.find_spec("ray"):
+        return "Ray is not installed (pip install 'mangrovedb[cluster]')"
+    if not shutil.which("unshare") or subprocess.run([*ALONE, "true"], capture_output=True).returncode:
+        return "this machine makes no namespaces (unshare)"
+    try:
+        brokers.fetch()
+    except brokers.Missing as missing:
+        return str(missing)
+
+
+def test_nodes_under_ray_are_killed_and_come_back(tmp_path, short_path):
+    if missing := needed():
+        pytest.skip(f"left out: {missing}")
+    (short_path / "token").write_text(secrets.token_hex(32))
+    ray = {"RAY_TMPDIR": str(short_path), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(short_path / "token")}
+    command = [*ALONE, sys.executable, str(Path(__file__).with_name("launched.py")), str(tmp_path)]
+    done = subprocess.run(command, env={**os.environ, **ray}, capture_output=True, text=True, timeout=300)
+    if done.returncode == SKIPPED:
+        pytest.skip(f"left out: {done.stdout.strip()}")
+    logs = "".join(f"\n{log}: {log.read_text()[-2000:]}" for log in tmp_path.glob("*/node-*.log"))
+    assert done.returncode == 0, done.stdout + done.stderr + logs
+    assert done.stdout.endswith("all is well\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"nodes": 3, "shards": 2}, ValueError, "shards=2 are for 1 to 2 nodes, not nodes=3"),
+        ({"nodes": 0}, ValueError, "nodes is 1 or more, not 0"),
+        ({"shards": "4"}, TypeError, "shards is a number, not '4'"),
+        ({"replicas": 3}, ValueError, "replicas=3 need as many nodes, not nodes=2"),
+        ({"name": "a b"}, ValueError, "letters, digits, - and _: 'a b' is none"),
+        ({"log": "127.0.0.1:9092"}, ValueError, "log is kafka://host:port,host:port, not '127.0.0.1:9092'"),
+        ({"id_space": "all"}, ValueError, "id_space is 'graph' or 'label', not 'all'"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, error, message):
+    with pytest.raises(error, match=message):
+        mg.cluster(**{**GOOD, **arguments})
+
+
+def test_without_ray_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r'this needs Ray: pip install "mangrovedb\[cluster\]"'):
+        mg.cluster(**GOOD)
+
+
+def test_shards_go_round_the_nodes_as_often_as_there_are_replicas():
+    from mangrovedb.launch import _arguments
+
+    def of(node, **settings):
+        settings = {"name": "air", "log": "kafka://127.0.0.1:1", "data": "data", **settings}
+        arguments = _arguments(settings, node, "127.0.0.1:1")
+        return arguments[arguments.index("--shards") + 1]
+
+    assert [of(node, nodes=2, shards=5, replicas=1) for node in range(2)] == ["0,2,4", "1,3"]
+    assert [of(node, nodes=3, shards=4, replicas=2) for node in range(3)] == ["0,2,3", "0,1,3", "1,2"]
