@@ -243,6 +243,10 @@ def test_whoever_connects_after_a_load_sees_it(graph, tmp_path):
     (tmp_path / "v.csv").write_text("~id,~label,n:int\n" + "".join(f"{at},p,{at % 7}\n" for at in range(200_000)))
     run("load", graph.address, tmp_path / "v.csv")
     assert run("query", graph.address, "g.V().count()", "--format", "json").strip() in ("200000", "[200000]")
+    # Ids of 300 bytes: more than one record takes. Parts of the transaction come before its commit.
+    (tmp_path / "w.csv").write_text("~id,~label\n" + "".join(f"{at:0>300},w\n" for at in range(200_000)))
+    run("load", graph.address, tmp_path / "w.csv")
+    assert run("query", graph.address, "g.V().hasLabel('w').count()", "--format", "json").strip() in ("200000", "[200000]")
     run("query", graph.address, "g.addV('q')")
     assert run("query", graph.address, "g.V().hasLabel('q').count()", "--format", "json").strip() in ("1", "[1]")
 

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 
+use crate::at_once::at_once;
 use crate::change::ClusterChange;
 use crate::gateway::{CutStore, Gateway, Limits, Peer, Sought};
-use crate::log::{RequestId, TRANSACTION_BYTES_MAX};
+use crate::log::{PART_BYTES, RequestId, Section, TRANSACTION_BYTES_MAX};
 use crate::overlay::Overlay;
-use crate::section::Recorder;
+use crate::section::{Recorder, pieces};
 use crate::wire::{Call, Reply, damaged};
 
 /// How long one call waits for the turn.
@@ -18,6 +19,11 @@ const WAIT: Duration = Duration::from_millis(250);
 /// How long a turn is looked for, if something is missing when it comes.
 const TRYING: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
+/// The changes of a transaction are in the record of its commit if they have so many bytes at most. Otherwise they are in parts before it.
+const INLINE_BYTES: usize = 8 << 20;
+const PARTS_AT_ONCE: usize = 4;
+/// A writer that does not answer to a commit of fewer bytes may be frozen.
+const HURRIED_BYTES: usize = 64 << 10;
 /// A lost commit is looked for so long.
 const LOOK: Duration = Duration::from_secs(60);
 
@@ -108,14 +114,16 @@ impl ClusterTransaction {
             return Ok(None);
         }
         let bytes: usize = sections.iter().map(|section| section.changes.len()).sum();
-        if bytes > TRANSACTION_BYTES_MAX {
-            let what = format!("a transaction of {bytes} bytes is too large for the log; ingest() commits batch by batch");
-            return Err(GraphError::Limit { what, limit: TRANSACTION_BYTES_MAX as u64 });
-        }
+        let sections = if bytes > INLINE_BYTES { self.in_parts(sections)? } else { sections };
         let request = RequestId(uuid::Uuid::new_v4().as_u128());
         self.turn.is_over = true;
         let commit = Call::Commit { turn: self.turn.number, request, sections };
-        let number = match self.turn.writer.call_or_give_up(&commit, None) {
+        // A node that has much to read says nothing meanwhile.
+        let said = match bytes {
+            0..HURRIED_BYTES => self.turn.writer.call_or_give_up(&commit, None),
+            _ => self.turn.writer.call(&commit, None),
+        };
+        let number = match said {
             Ok(Reply::Committed(number)) => number,
             Ok(Reply::Elsewhere { .. }) => return Err(taken_over()),
             Ok(_) => return Err(damaged("a commit")),
@@ -125,6 +133,30 @@ impl ClusterTransaction {
         };
         self.gateway.has_seen(number);
         Ok(Some(number))
+    }
+
+    /// Writes what is too large for one record to the log before the commit. It does nothing until the commit names it.
+    fn in_parts(&self, sections: Vec<Section>) -> Result<Vec<Section>> {
+        let mut parts = Vec::new();
+        for (at, section) in sections.iter().enumerate() {
+            parts.extend(pieces(&section.changes, PART_BYTES)?.into_iter().map(|piece| (at, piece)));
+        }
+        let mut logged: Vec<Section> = sections.iter().map(|section| Section::new(section.shard, Vec::new())).collect();
+        for some in parts.chunks(PARTS_AT_ONCE) {
+            let sent = at_once(some.to_vec(), |(at, piece)| {
+                if piece.len() > TRANSACTION_BYTES_MAX {
+                    let what = format!("one change of {} bytes is too large for the log", piece.len());
+                    return Err(GraphError::Limit { what, limit: TRANSACTION_BYTES_MAX as u64 });
+                }
+                let call = Call::Part { turn: self.turn.number, section: Section::new(sections[at].shard, piece) };
+                match self.turn.writer.call(&call, None)? {
+                    Reply::Part(part) => Ok((at, part)),
+                    _ => Err(damaged("a part")),
+                }
+            })?;
+            sent.into_iter().for_each(|(at, part)| logged[at].earlier.push(part));
+        }
+        Ok(logged)
     }
 
     /// Asks the nodes whether a transaction was made.

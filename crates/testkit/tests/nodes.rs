@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mangrove_cluster::gateway::{Gateway, Limits};
-use mangrove_cluster::log::{Commit, Log, MemoryLog, Record, Section, Standing};
+use mangrove_cluster::gateway::{Gateway, Limits, Peer};
+use mangrove_cluster::log::{Commit, Log, MemoryLog, PartAt, Record, RequestId, Section, Standing};
+use mangrove_cluster::node::{LocalPeer, Session};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
+use mangrove_cluster::wire::{Call, Reply};
 use mangrove_graph::{
     Adjacency, Catalog, Direction, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, Hop, IdSpace, NewEdge,
     Result, Scan, ScanCursor, VertexId, Wants,
@@ -182,6 +184,71 @@ fn side_by_side(mut nodes: Nodes) {
     }
 }
 
+/// A transaction that does not fit into one record is written in parts. They do nothing until its commit names them.
+#[test]
+fn a_large_transaction_is_made_whole_or_not_at_all() {
+    const VERTICES: usize = 60_000;
+    let mut nodes = Nodes::new(2, 4, IdSpace::Graph);
+    add_one(&nodes.gateway, 1).expect("a commit");
+    let mut transaction = ClusterTransaction::begin(&nodes.gateway, &PATIENCE, &Limits::default()).expect("a turn");
+    add_chain(transaction.graph(), VERTICES);
+    for section in transaction.graph().take_sections().expect("sections") {
+        let part = Record::Part { id: 7, shard: section.shard, changes: section.changes };
+        nodes.log.append(part.to_bytes().expect("bytes")).expect("a log");
+    }
+    drop(transaction);
+    assert_eq!(counts(&nodes.gateway), (2, 2), "a part without a commit does nothing");
+
+    let before = records(&nodes.log).len();
+    let mut transaction = ClusterTransaction::begin(&nodes.gateway, &PATIENCE, &Limits::default()).expect("a turn");
+    add_chain(transaction.graph(), VERTICES);
+    transaction.commit().expect("a commit");
+    add_one(&nodes.gateway, 2).expect("the next one sees it");
+    let is_part = |record: &&Vec<u8>| matches!(Record::from_bytes(record), Ok(Record::Part { .. }));
+    assert!(records(&nodes.log)[before..].iter().filter(is_part).count() >= 4);
+    for _ in 0..2 {
+        assert_eq!(counts(&nodes.gateway), (VERTICES as u64 + 3, VERTICES as u64 + 3));
+        assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
+        nodes.restart_from_nothing();
+    }
+}
+
+/// Adds vertices with long ids, and an edge from each to the next.
+fn add_chain(graph: &mut impl GraphWrite, vertices: usize) {
+    let person = graph.ensure_label(ElementKind::Vertex, "person").expect("a label");
+    let ids: Vec<_> = (0..vertices).map(|at| Some(ExternalId::from(format!("{at:0>300}").as_str()))).collect();
+    let mut made = Vec::new();
+    ids.chunks(1_000).for_each(|some| graph.add_vertices(person, some, &mut made).expect("vertices"));
+    let knows = graph.ensure_label(ElementKind::Edge, "knows").expect("a label");
+    let edges = made.windows(2).map(|ends| NewEdge { source: ends[0], target: ends[1], id: None, time: None });
+    graph.add_edges(knows, &edges.collect::<Vec<_>>(), &mut Vec::new()).expect("edges");
+}
+
+/// A commit names parts that were logged in its own turn, and no others.
+#[test]
+fn a_commit_with_parts_of_others_is_refused() {
+    let nodes = Nodes::new(1, 2, IdSpace::Graph);
+    add_one(&nodes.gateway, 1).expect("a commit");
+    let peer = LocalPeer(Session::new(nodes.nodes[0].clone(), "a stranger".into()));
+    let said = [
+        Call::Begin { turn: 1, patience: Duration::from_secs(60) },
+        Call::Since { turn: 1, number: 1, own: 1 },
+        Call::Part { turn: 1, section: Section::new(0, Vec::new()) },
+    ];
+    let said = said.map(|call| peer.call(&call, None).expect("a reply"));
+    let [Reply::Turn, Reply::Since(_), Reply::Part(part)] = said else { panic!("{said:?}") };
+    let commit = |shard, part| {
+        let section = Section { earlier: vec![part], ..Section::new(shard, Vec::new()) };
+        peer.call(&Call::Commit { turn: 1, request: RequestId(1), sections: vec![section] }, None)
+    };
+    for (shard, part) in [(1, part), (0, PartAt { offset: part.offset - 1, ..part }), (0, PartAt { sum: 0, ..part })] {
+        let refused = commit(shard, part).expect_err("it is no part of this turn").to_string();
+        assert!(refused.contains("a commit that no shard could read"), "{refused}");
+    }
+    assert!(matches!(commit(0, part), Ok(Reply::Committed(2))));
+    assert_eq!(counts(&nodes.gateway), (2, 2));
+}
+
 /// A client that goes gives back its turn, and what it did is gone.
 #[test]
 fn a_transaction_that_is_dropped_leaves_nothing() {
@@ -285,7 +352,7 @@ fn half_an_edge_is_found() {
         assert_eq!(sections.len(), 2);
         let is_source = sections.remove(left_out).shard == source.shard();
         nodes.restart_with(with_commit(&records(&nodes.log), sections));
-        assert_eq!(numbers_of_edges(&nodes.gateway), if is_source { 18 } else { 19 }, "edges at their sources");
+        assert_eq!(counts(&nodes.gateway).1, if is_source { 18 } else { 19 }, "edges at their sources");
         let wrong = nodes.check().expect("a check");
         assert!(matches!(&wrong[..], [what] if what.contains("edges to shard")), "{wrong:?}");
     }
@@ -305,11 +372,15 @@ fn with_commit(records: &[Vec<u8>], sections: Vec<Section>) -> MemoryLog {
     log
 }
 
-fn numbers_of_edges(gateway: &Gateway) -> u64 {
+/// How many vertices and edges there are.
+fn counts(gateway: &Gateway) -> (u64, u64) {
     let graph = gateway.cut(None).expect("a cut").graph(gateway.placement(), &Limits::default());
-    let (mut count, mut cursor) = (0, ScanCursor::default());
-    while !cursor.done {
-        count += graph.count(ElementKind::Edge, &Scan::default(), &mut cursor).expect("a count");
-    }
-    count
+    let count = |kind| {
+        let (mut count, mut cursor) = (0, ScanCursor::default());
+        while !cursor.done {
+            count += graph.count(kind, &Scan::default(), &mut cursor).expect("a count");
+        }
+        count
+    };
+    (count(ElementKind::Vertex), count(ElementKind::Edge))
 }

@@ -153,7 +153,7 @@ impl World {
         let (out, coming) = (half(b'o'), half(b'i'));
         self.made += 1;
         let (source, target) = (self.random.below(SHARDS.into()) as u16, self.random.below(SHARDS.into()) as u16);
-        let section = |shard, changes: Vec<u8>| Section { shard, changes: changes.into() };
+        let section = |shard, changes: Vec<u8>| Section::new(shard, changes);
         let sections = vec![section(source, out), section(target, coming)];
         self.wanted.insert(request, Transaction { request, sections });
     }
@@ -275,8 +275,10 @@ impl World {
             }
         }
         for (number, shard) in (0u16..).zip(&self.shards) {
-            let wanted: Vec<(u64, Vec<u8>)> =
-                commits.iter().filter_map(|commit| Some((commit.number, commit.section(number)?.to_vec()))).collect();
+            let wanted: Vec<(u64, Vec<u8>)> = commits
+                .iter()
+                .filter_map(|commit| Some((commit.number, commit.section(number)?.changes.to_vec())))
+                .collect();
             let all = [&shard.applied[..], &shard.open].concat();
             if all != wanted {
                 return Err(format!("shard {number} has applied {all:?}, not {wanted:?}"));
@@ -286,7 +288,7 @@ impl World {
             for (number, shard) in (0u16..).zip(graph) {
                 let until_n = commits.iter().filter(|commit| commit.number <= *n);
                 let wanted: Applied =
-                    until_n.filter_map(|commit| Some((commit.number, commit.section(number)?.to_vec()))).collect();
+                    until_n.filter_map(|commit| Some((commit.number, commit.section(number)?.changes.to_vec()))).collect();
                 if *shard != wanted {
                     return Err(format!("a reader at {n} got {shard:?} of shard {number}, not {wanted:?}"));
                 }
@@ -323,7 +325,7 @@ impl Shard {
         let mut step = self.follower.read(offset as u64, offset as u64, record).expect("the log is whole");
         step.is_cut &= !now.is_multiple_of(5); // a shard that is behind leaves cuts out
         let commit = self.follower.position().standing.number;
-        self.open.extend(step.section.map(|changes| (commit, changes.to_vec())));
+        self.open.extend(step.section.map(|section| (commit, section.changes.to_vec())));
         let mut changed = None;
         let is_kept = step.is_cut && (!crashes || without == Without::Position);
         if is_kept {

@@ -23,7 +23,7 @@ impl<T: ShardWrite> ClusterChange<Recorder<T>> {
         self.can_commit()?;
         let taken = (0..).zip(self.stores.iter_mut().map(Recorder::take_section));
         let changed = taken.filter(|(_, changes)| !changes.is_empty());
-        Ok(changed.map(|(shard, changes)| Section { shard, changes: changes.into() }).collect())
+        Ok(changed.map(|(shard, changes)| Section::new(shard, changes)).collect())
     }
 
     /// Lets all shards compress what they have.

@@ -5,7 +5,7 @@ use std::fmt;
 use mangrove_graph::{GraphError, Result};
 use serde::{Deserialize, Serialize};
 
-use super::record::Record;
+use super::record::{Record, Section};
 use super::standing::Standing;
 
 /// How far a shard has applied the log. It is kept in the transaction of the changes, so replaying never doubles anything.
@@ -35,7 +35,7 @@ impl Position {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Step<'r> {
     /// Apply what a commit does to the shard.
-    pub section: Option<&'r [u8]>,
+    pub section: Option<&'r Section>,
     /// Here is a cut: keep the changes since the last one, and the position with them. From now on the shard can be read as it is here.
     pub is_cut: bool,
 }

@@ -27,6 +27,6 @@ mod writer;
 pub use carrier::{Log, LogReader, MemoryLog};
 pub use cuts::{CutPace, Cuts, Found};
 pub use follower::{Follower, LogError, Position, Step};
-pub use record::{Commit, GraphRecord, Member, Record, RequestId, Section};
+pub use record::{Commit, GraphRecord, Member, PartAt, Record, RequestId, Section};
 pub use standing::Standing;
-pub use writer::{Event, Output, Refusal, TRANSACTION_BYTES_MAX, Transaction, WriterCore, WriterPace};
+pub use writer::{Event, Output, PART_BYTES, Refusal, TRANSACTION_BYTES_MAX, Transaction, WriterCore, WriterPace};

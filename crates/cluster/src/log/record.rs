@@ -53,6 +53,13 @@ pub enum Record {
         writer: u64,
     },
     Commit(Commit),
+    /// The first changes of a transaction that is too large for one record. It does nothing by itself: a commit names it by where it stands.
+    Part {
+        /// Drawn for this part. By it, who sent it finds it in the log.
+        id: u128,
+        shard: u16,
+        changes: Arc<[u8]>,
+    },
 }
 
 /// What never changes in the life of a graph.
@@ -96,13 +103,30 @@ pub struct Commit {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Section {
     pub shard: u16,
+    /// Parts before the commit that hold the first of the changes, in order.
+    pub earlier: Vec<PartAt>,
     pub changes: Arc<[u8]>,
+}
+
+/// Where a part stands in the log.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct PartAt {
+    pub offset: u64,
+    /// The checksum of its record.
+    pub sum: u64,
+}
+
+impl Section {
+    /// Changes that are in one record.
+    pub fn new(shard: u16, changes: impl Into<Arc<[u8]>>) -> Self {
+        Self { shard, earlier: Vec::new(), changes: changes.into() }
+    }
 }
 
 impl Commit {
     /// What it does to a shard.
-    pub fn section(&self, shard: u16) -> Option<&[u8]> {
-        self.sections.iter().find(|section| section.shard == shard).map(|section| &*section.changes)
+    pub fn section(&self, shard: u16) -> Option<&Section> {
+        self.sections.iter().find(|section| section.shard == shard)
     }
 }
 
@@ -172,8 +196,11 @@ mod tests {
 
     use super::*;
 
-    fn records() -> [Record; 6] {
-        let section = |shard| Section { shard, changes: vec![7; 5 * usize::from(shard)].into() };
+    fn records() -> [Record; 7] {
+        let section = |shard| {
+            let earlier = vec![PartAt { offset: 3, sum: 1 << 40 }; usize::from(shard % 7)];
+            Section { shard, earlier, changes: vec![7; 5 * usize::from(shard)].into() }
+        };
         let commit = Commit {
             term: 3,
             writer: 1 << 60,
@@ -192,6 +219,7 @@ mod tests {
             Record::Close { term: 1, writer: 2 },
             Record::Alive { term: 1, writer: 2 },
             Record::Commit(commit),
+            Record::Part { id: 1 << 100, shard: 3, changes: vec![9; 3000].into() },
         ]
     }
 

@@ -23,6 +23,8 @@ impl Standing {
         let counts = match record {
             Record::Graph(graph) => self.graph == 0 && graph.id != 0,
             Record::Member(_) => true,
+            // It counts as a part of the commit that names it.
+            Record::Part { .. } => false,
             Record::Open { term, .. } => *term > self.term,
             Record::Close { term, writer } | Record::Alive { term, writer } => self.is_of(*term, *writer),
             Record::Commit(commit) => {

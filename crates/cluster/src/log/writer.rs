@@ -8,11 +8,9 @@
 //! A transaction is acknowledged after its commit was read back from the log, and counts. When the writer reads that another has the role, a
 //! commit that it has sent and not read back can never count any more: so its transactions were not made, and may be asked for again.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
-
-use super::record::{Commit, Record, RequestId, Section};
+use super::record::{Commit, PartAt, Record, RequestId, Section};
 use super::standing::Standing;
+use std::collections::{HashMap, VecDeque};
 
 /// Milliseconds of the patience of a writer.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +35,11 @@ impl Default for WriterPace {
     }
 }
 
-/// The most bytes that the sections of a transaction may have, so that it fits into a record.
+/// The most bytes that the sections of a transaction may have beside their parts, so that it fits into a record.
 pub const TRANSACTION_BYTES_MAX: usize = 48 << 20;
+
+/// The usual bytes of a part.
+pub const PART_BYTES: usize = 4 << 20;
 
 /// What is to become one atomic change.
 #[derive(Clone, Debug)]
@@ -186,7 +187,7 @@ impl WriterCore {
                 }
             }
             Record::Open { .. } | Record::Close { .. } => self.step_back(out),
-            Record::Graph(_) | Record::Member(_) | Record::Alive { .. } => {}
+            Record::Graph(_) | Record::Member(_) | Record::Alive { .. } | Record::Part { .. } => {}
             Record::Commit(commit) => self.made_commit(commit, out),
         }
     }
@@ -296,12 +297,13 @@ impl WriterCore {
 /// A commit has so many bytes at most, unless a single transaction has more.
 const GROUP_BYTES: usize = TRANSACTION_BYTES_MAX;
 
-/// How many of those that wait go into the next commit.
+/// How many of those that wait go into the next commit. One with parts goes alone: they come before all other changes of a commit.
 fn group_of(waiting: &VecDeque<Transaction>, count_max: usize) -> usize {
     let mut bytes = 0;
+    let has_parts = |transaction: &Transaction| transaction.sections.iter().any(|section| !section.earlier.is_empty());
     let fits = |transaction: &&Transaction| {
         bytes += transaction.sections.iter().map(|section| section.changes.len()).sum::<usize>();
-        bytes <= GROUP_BYTES
+        bytes <= GROUP_BYTES && !has_parts(transaction)
     };
     waiting.iter().take(count_max).take_while(fits).count().max(1)
 }
@@ -309,11 +311,14 @@ fn group_of(waiting: &VecDeque<Transaction>, count_max: usize) -> usize {
 /// The next commit, with these transactions. Each shard gets one section, with the changes of all.
 fn grouped(standing: Standing, group: Vec<Transaction>) -> Commit {
     let requests = group.iter().map(|transaction| transaction.request).collect();
-    let mut sections: std::collections::BTreeMap<u16, Vec<u8>> = std::collections::BTreeMap::new();
+    let mut all: std::collections::BTreeMap<u16, (Vec<PartAt>, Vec<u8>)> = std::collections::BTreeMap::new();
     for section in group.into_iter().flat_map(|transaction| transaction.sections) {
-        sections.entry(section.shard).or_default().extend_from_slice(&section.changes);
+        let (earlier, changes) = all.entry(section.shard).or_default();
+        earlier.extend(section.earlier);
+        changes.extend_from_slice(&section.changes);
     }
-    let sections = sections.into_iter().map(|(shard, changes)| Section { shard, changes: Arc::from(changes) }).collect();
+    let section =
+        |(shard, (earlier, changes)): (u16, (Vec<PartAt>, Vec<u8>))| Section { shard, earlier, changes: changes.into() };
     let Standing { term, writer, number, .. } = standing;
-    Commit { term, writer, is_cut: false, number: number + 1, requests, sections }
+    Commit { term, writer, is_cut: false, number: number + 1, requests, sections: all.into_iter().map(section).collect() }
 }

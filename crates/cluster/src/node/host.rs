@@ -1,13 +1,14 @@
 //! A shard in this process: its store follows the log, and is read at cuts.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{GraphError, ReadContext, Result, Schema, ShardRead};
+use mangrove_graph::{FollowerWrite, GraphError, ReadContext, Result, Schema, ShardRead};
 
 use super::store::{CutView, ShardStore};
 use super::tail::{Entry, Tail};
-use crate::log::{CutPace, Cuts, Follower, Found, LogError, Position, Record};
+use crate::log::{CutPace, Cuts, Follower, Found, LogError, Position, Record, Section};
 use crate::section::apply;
 use crate::wire::ShardStatus;
 
@@ -86,6 +87,8 @@ pub struct Host {
     started: Instant,
     /// Why it cannot go on, if it cannot.
     trouble: Mutex<Option<Trouble>>,
+    /// Whether it has come to where the log ended when this process began to read it. Before that, what it has may be old.
+    is_ready: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -109,7 +112,7 @@ impl Host {
         let pool = Arc::new(Pool::new(&*store, first, None)?);
         let cuts = Mutex::new(Cuts::new(first, pool, CutPace::default()));
         let (grown, started, trouble) = (Condvar::new(), Instant::now(), Mutex::default());
-        Ok(Self { number, store, cuts, grown, started, trouble })
+        Ok(Self { number, store, cuts, grown, started, trouble, is_ready: AtomicBool::new(false) })
     }
 
     pub fn store(&self) -> &dyn ShardStore {
@@ -149,10 +152,14 @@ impl Host {
             if let Some(end) = batch.end {
                 reading.follower.ends(end).map_err(no_log)?;
             }
-            self.read(&mut reading, &batch.records)?;
+            self.read(&mut reading, &batch.records, tail)?;
             if !batch.records.is_empty() {
                 from = reading.follower.position().next;
                 self.set_trouble(None);
+            }
+            if tail.first_end().is_some_and(|end| reading.follower.position().next >= end) {
+                self.is_ready.store(true, Ordering::Relaxed);
+                self.grown.notify_all();
             }
             let now = self.now();
             let gone = self.cuts().prune(now);
@@ -173,7 +180,7 @@ impl Host {
         Ok(())
     }
 
-    fn read(&self, reading: &mut Reading, entries: &[Entry]) -> Result<(), (GraphError, bool)> {
+    fn read(&self, reading: &mut Reading, entries: &[Entry], tail: &Tail) -> Result<(), (GraphError, bool)> {
         let mut ahead = reading.follower.clone();
         let is_cut = |entry: &Entry| ahead.read(entry.offset, entry.sum, &entry.record).is_ok_and(|step| step.is_cut);
         let mut left = entries.iter().map(is_cut).filter(|is_cut| *is_cut).count();
@@ -184,21 +191,21 @@ impl Host {
             }
             left -= usize::from(step.is_cut);
             if step.is_cut && (left == 0 || left.is_multiple_of(CUTS_BEHIND)) {
-                self.cut(reading).map_err(|error| (error, false))?;
+                self.cut(reading, tail).map_err(|error| (error, false))?;
             }
         }
         Ok(())
     }
 
     /// Keeps the changes since the last cut, and makes one.
-    fn cut(&self, reading: &mut Reading) -> Result<()> {
+    fn cut(&self, reading: &mut Reading, tail: &Tail) -> Result<()> {
         let (position, open) = (reading.follower.position(), std::mem::take(&mut reading.open));
         let changed = match first_of(&open) {
             None => None,
             Some(first) => {
                 let sections = || open.iter().filter_map(|record| section_of(record, self.number));
                 self.store.change(&mut |store| {
-                    sections().try_for_each(|section| apply(section, store))?;
+                    sections().try_for_each(|section| self.apply(section, tail, store))?;
                     store.put_log_position(&position.to_bytes()?)
                 })?;
                 let before = self.newest();
@@ -210,6 +217,11 @@ impl Host {
         self.grown.notify_all();
         drop(gone); // without the lock
         Ok(())
+    }
+
+    fn apply(&self, section: &Section, tail: &Tail, store: &mut dyn FollowerWrite) -> Result<()> {
+        section.earlier.iter().try_for_each(|part| apply(&tail.part(*part, self.number)?, store))?;
+        apply(&section.changes, store)
     }
 
     fn newest(&self) -> Option<Arc<Pool>> {
@@ -244,13 +256,23 @@ impl Host {
     }
 
     /// The number of the newest cut. Waits for one at a number or after it.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if it has not read the log to its end since the process began.
     pub fn applied_from(&self, number: u64, until: Instant) -> Result<u64> {
         self.may_be_read()?;
         let mut cuts = self.cuts();
         loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if cuts.applied() >= number || left.is_zero() {
+            let (left, is_ready) = (until.saturating_duration_since(Instant::now()), self.is_ready.load(Ordering::Relaxed));
+            if is_ready && (cuts.applied() >= number || left.is_zero()) {
                 return Ok(cuts.applied());
+            }
+            if left.is_zero() || number == 0 {
+                let applied = cuts.applied(); // another node may have the shard: whoever asks comes back
+                return Err(GraphError::Unavailable(format!(
+                    "shard {} still reads the log, and has come to commit {applied}",
+                    self.number
+                )));
             }
             cuts = self.grown.wait_timeout(cuts, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -315,7 +337,7 @@ fn position_of(store: &dyn ShardStore) -> Result<Position> {
     store.log_position()?.map_or(Ok(Position::default()), |bytes| Position::from_bytes(&bytes))
 }
 
-fn section_of(record: &Record, shard: u16) -> Option<&[u8]> {
+fn section_of(record: &Record, shard: u16) -> Option<&Section> {
     if let Record::Commit(commit) = record { commit.section(shard) } else { None }
 }
 

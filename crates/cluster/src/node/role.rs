@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 
-use super::tail::Tail;
+use super::tail::{Entry, Tail};
 use crate::log::{
-    Event, GraphRecord, Log, Member, Output, Record, RequestId, Section, Standing, Transaction, WriterCore, WriterPace,
+    Event, GraphRecord, Log, Member, Output, PART_BYTES, PartAt, Record, RequestId, Section, Standing, Transaction,
+    WriterCore, WriterPace,
 };
 use crate::section::END_LABELS;
 use crate::wire::NodeStatus;
@@ -23,6 +24,8 @@ const BATCH: usize = 1_000;
 const QUIET: Duration = Duration::from_secs(3);
 /// After so long, it does not know what became of a commit.
 const DEAF: Duration = Duration::from_secs(15);
+/// How long the log may take to show a part of a transaction.
+const LOGGING: Duration = Duration::from_secs(30);
 /// How long a process waits for its end to be known.
 const LEAVING: Duration = Duration::from_secs(1);
 /// Commits stay known until they take so many bytes.
@@ -33,11 +36,13 @@ const REMEMBERED: usize = 1_000_000;
 const SEALED_BYTES: usize = 64 << 20;
 
 enum Input {
-    Record(Arc<Record>),
+    Read(Entry),
     Ended,
     Unread,
     /// The last number is the generation of the role in which the transaction was computed.
     Submit(Transaction, SyncSender<Outcome>, u64),
+    /// Writes the first changes of a large transaction to the log.
+    Part(Section, SyncSender<PartAt>),
     Want,
     Leave,
 }
@@ -109,7 +114,7 @@ impl Known {
     fn end_labels(&mut self, transaction: &mut Transaction) {
         for section in &mut transaction.sections {
             let bytes = self.unsealed.entry(section.shard).or_default();
-            *bytes += section.changes.len();
+            *bytes += section.changes.len() + section.earlier.len() * PART_BYTES;
             if *bytes >= SEALED_BYTES {
                 *bytes = 0;
                 section.changes = [&section.changes, &END_LABELS[..]].concat().into();
@@ -117,17 +122,50 @@ impl Known {
         }
     }
 
-    /// What was done after a number, in order.
+    /// What was done after a number, in order. Of a transaction with parts, this is not known.
     fn since(&self, number: u64) -> Option<Vec<Section>> {
         let is_known = number >= self.standing.number || self.commits.front().is_some_and(|(first, _)| *first <= number + 1);
         let later = self.commits.iter().filter(|(commit, _)| *commit > number).flat_map(|(_, sections)| sections);
         let all = later.chain(self.pending.iter().flat_map(|(_, sections)| sections));
-        is_known.then(|| all.cloned().collect())
+        let all: Option<Vec<Section>> =
+            all.map(|section| Some(section.clone()).filter(|section| section.earlier.is_empty())).collect();
+        all.filter(|_| is_known)
     }
 }
 
 fn bytes_of(sections: &[Section]) -> usize {
     sections.iter().map(|section| section.changes.len()).sum()
+}
+
+/// The parts that were sent to the log and not read back.
+#[derive(Default)]
+struct Parts(HashMap<u128, SyncSender<PartAt>>);
+
+impl Parts {
+    /// Sends a part, or looks whether one was read. Gives all other inputs back.
+    fn take(&mut self, input: Input, log: &dyn Log) -> Option<Input> {
+        match input {
+            Input::Part(Section { shard, changes, .. }, reply) => {
+                let id = uuid::Uuid::new_v4().as_u128();
+                let sent = Record::Part { id, shard, changes }.to_bytes().and_then(|bytes| log.append(bytes));
+                match sent {
+                    Ok(()) => drop(self.0.insert(id, reply)),
+                    // Whoever asked hears that the channel has ended.
+                    Err(error) => tracing::warn!(%error, "the log does not take a part of a transaction"),
+                }
+                None
+            }
+            Input::Read(Entry { offset, sum, record }) if matches!(*record, Record::Part { .. }) => {
+                if let Record::Part { id, .. } = *record
+                    && let Some(reply) = self.0.remove(&id)
+                {
+                    let _ = reply.send(PartAt { offset, sum }); // whoever asked may be gone
+                }
+                None
+            }
+            other => Some(other),
+        }
+    }
 }
 
 /// The role, and what is known of the log.
@@ -166,7 +204,7 @@ impl Role {
                 None if batch.records.is_empty() => Some(Input::Unread),
                 None => None,
             };
-            let mut inputs = batch.records.into_iter().map(|entry| Input::Record(entry.record)).chain(then);
+            let mut inputs = batch.records.into_iter().map(Input::Read).chain(then);
             let sent = inputs.try_for_each(|input| self.inbox.send(input));
             if sent.is_err() {
                 return;
@@ -180,6 +218,7 @@ impl Role {
         let now = || started.elapsed().as_millis() as u64;
         let mut core = WriterCore::new(self.process, pace, now());
         let mut waiting: HashMap<RequestId, Vec<SyncSender<Outcome>>> = HashMap::new();
+        let mut parts = Parts::default();
         let mut out = Vec::new();
         while !tail.is_stopped() {
             let first = match inbox.0.recv_timeout(TICK) {
@@ -190,6 +229,7 @@ impl Role {
             core.take(Event::Tick(now()), &mut out);
             for input in first.into_iter().chain(inbox.0.try_iter().take(BATCH)) {
                 let was_writer = core.is_writer();
+                let Some(input) = parts.take(input, log) else { continue };
                 self.take(input, now(), &mut core, &mut waiting, &mut out);
                 if was_writer && !core.is_writer() {
                     let mut known = self.known();
@@ -221,7 +261,7 @@ impl Role {
         out: &mut Vec<Output>,
     ) {
         match input {
-            Input::Record(record) => {
+            Input::Read(Entry { record, .. }) => {
                 let mut known = self.known();
                 known.heard = Some(Instant::now());
                 known.read(&record);
@@ -241,6 +281,7 @@ impl Role {
                 waiting.entry(transaction.request).or_default().push(reply);
                 core.take(Event::Submit(transaction), out);
             }
+            Input::Part(..) => {} // taken before
             Input::Want => core.take(Event::Want, out),
             Input::Leave => core.take(Event::Leave, out),
         }
@@ -309,6 +350,17 @@ impl Role {
         }
         let _ = self.inbox.send(Input::Submit(transaction, reply, generation)); // if the role has ended, so has the channel of the outcome
         outcome
+    }
+
+    /// Writes the first changes of a large transaction to the log, and waits until they are there.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if that is not known in time. Then the transaction cannot go on.
+    pub fn log_part(&self, section: Section) -> Result<PartAt> {
+        let (reply, at) = sync_channel(1);
+        let _ = self.inbox.send(Input::Part(section, reply)); // if the role has ended, so has the channel
+        let unknown = |_| GraphError::Unavailable("the log does not take a part of the transaction".into());
+        at.recv_timeout(LOGGING).map_err(unknown)
     }
 
     /// What was committed after a number, and what is to be, in this generation of the role; `None` if that is not known any more. Whoever asks
@@ -419,6 +471,7 @@ impl Role {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
@@ -443,7 +496,7 @@ mod tests {
     }
 
     fn transaction(request: u128) -> Transaction {
-        Transaction { request: RequestId(request), sections: vec![Section { shard: 0, changes: vec![1].into() }] }
+        Transaction { request: RequestId(request), sections: vec![Section::new(0, vec![1])] }
     }
 
     /// A transaction that was computed on another one, which the log has lost, must not be made without it.

@@ -8,7 +8,7 @@ use mangrove_graph::{CancelToken, GraphError, ReadContext, Result};
 
 use super::Node;
 use super::turns::Ticket;
-use crate::log::{RequestId, Section, TRANSACTION_BYTES_MAX, Transaction};
+use crate::log::{PartAt, RequestId, Section, TRANSACTION_BYTES_MAX, Transaction};
 use crate::section::is_section;
 use crate::wire::{Ask, Call, HeldOf, NextLocals, Reply, answer};
 
@@ -25,6 +25,8 @@ struct Turn {
     ticket: Arc<Ticket>,
     /// The generation of the role in which its transaction is computed, once it asked for what was committed.
     generation: Option<u64>,
+    /// The parts of its transaction that are in the log, by shard.
+    parts: Vec<(u16, PartAt)>,
 }
 
 /// A connection to a node.
@@ -76,6 +78,7 @@ impl Session {
                 self.turns().entry(turn).and_modify(|turn| turn.generation = Some(generation));
                 Ok(Reply::Since(since))
             }
+            Call::Part { turn, section } => self.part(turn, section),
             Call::Commit { turn, request, sections } => self.commit(turn, request, sections),
             Call::Rollback { turn } => {
                 self.turns().remove(&turn);
@@ -142,7 +145,7 @@ impl Session {
             self.turns().remove(&turn);
             return Reply::Elsewhere { writer };
         }
-        let queued = || Turn { ticket: Arc::new(self.node.turns.queue()), generation: None };
+        let queued = || Turn { ticket: Arc::new(self.node.turns.queue()), generation: None, parts: Vec::new() };
         let ticket = self.turns().entry(turn).or_insert_with(queued).ticket.clone();
         match ticket.wait(until.saturating_duration_since(Instant::now()), &self.who) {
             Ok(()) => Reply::Turn,
@@ -156,9 +159,18 @@ impl Session {
         turn.filter(has_it).ok_or_else(|| GraphError::Unavailable("the turn to write has ended".into()))
     }
 
+    fn part(&self, turn: u64, section: Section) -> Result<Reply> {
+        self.must_have(turn)?;
+        let shard = section.shard;
+        self.can_be_logged(std::slice::from_ref(&section), &[])?;
+        let at = self.node.role.log_part(section)?;
+        self.turns().entry(turn).and_modify(|turn| turn.parts.push((shard, at)));
+        Ok(Reply::Part(at))
+    }
+
     fn commit(&self, turn: u64, request: RequestId, sections: Vec<Section>) -> Result<Reply> {
-        self.can_be_logged(&sections)?;
-        let generation = self.must_have(turn)?.generation;
+        let Turn { generation, parts, .. } = self.must_have(turn)?;
+        self.can_be_logged(&sections, &parts)?;
         let generation =
             generation.ok_or_else(|| GraphError::Invalid("a commit without a look at what was committed".into()))?;
         let outcome = self.node.role.submit(Transaction { request, sections }, generation);
@@ -169,8 +181,8 @@ impl Session {
         }
     }
 
-    /// Fails if a shard could not read its section, or if there is no such shard.
-    fn can_be_logged(&self, sections: &[Section]) -> Result<()> {
+    /// Fails if a shard could not read its section, or if there is no such shard, or if a part was not logged in this turn.
+    fn can_be_logged(&self, sections: &[Section], parts: &[(u16, PartAt)]) -> Result<()> {
         let bytes: usize = sections.iter().map(|section| section.changes.len()).sum();
         if bytes > TRANSACTION_BYTES_MAX {
             let what = "a transaction is too large for the log".into();
@@ -178,8 +190,10 @@ impl Session {
         }
         let shards: BTreeSet<u16> = sections.iter().map(|section| section.shard).collect();
         let are_there = shards.iter().all(|shard| *shard < self.node.graph().placement.shards);
+        let has_strange = |section: &Section| section.earlier.iter().any(|part| !parts.contains(&(section.shard, *part)));
         if shards.len() < sections.len()
             || !are_there
+            || sections.iter().any(has_strange)
             || sections.iter().any(|section| is_section(&section.changes).is_err())
         {
             return Err(GraphError::Invalid("a commit that no shard could read: use the version of the nodes".into()));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 
-use crate::log::{Log, LogReader, Record};
+use crate::log::{Log, LogReader, PartAt, Record};
 
 /// The last records stay in memory for those who are a little behind: so many bytes of them.
 const KEPT_BYTES: usize = 64 << 20;
@@ -47,8 +47,9 @@ struct Ring {
     bytes: usize,
     /// The offset that is read next.
     next: u64,
-    /// How often the end of the log was reached.
+    /// How often the end of the log was reached, and where that was at first.
     ends: u64,
+    first_end: Option<u64>,
     failed: Option<String>,
 }
 
@@ -70,6 +71,11 @@ impl Tail {
 
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Where the log ended when it was read to its end for the first time.
+    pub fn first_end(&self) -> Option<u64> {
+        self.ring().first_end
     }
 
     /// Reads until it is stopped.
@@ -113,7 +119,10 @@ impl Tail {
             let gone = ring.records.pop_front().map_or(0, |(_, bytes)| bytes);
             ring.bytes -= gone;
         }
-        ring.ends += u64::from(ended);
+        if ended {
+            ring.ends += 1;
+            ring.first_end = ring.first_end.or(Some(ring.next));
+        }
         drop(ring);
         self.grown.notify_all();
         Ok(())
@@ -147,6 +156,24 @@ impl Tail {
                 return Ok(Batch { records: Vec::new(), end });
             }
             ring = self.grown.wait_timeout(ring, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The changes that a part has, for a shard.
+    ///
+    /// # Errors
+    /// [`GraphError::Corrupt`] if something else stands there, [`GraphError::Unavailable`] if the log cannot be read.
+    pub fn part(&self, at: PartAt, of: u16) -> Result<Arc<[u8]>> {
+        let is_it = |entry: &&Entry| entry.offset == at.offset;
+        let known = self.ring().records.iter().map(|(entry, _)| entry).find(is_it).cloned();
+        let entry = match known {
+            Some(entry) => Some(entry),
+            None => self.far_behind(at.offset, at.offset + 1)?.records.into_iter().next(),
+        };
+        match entry.as_ref().map(|entry| (entry.sum, &*entry.record)) {
+            Some((sum, Record::Part { shard, changes, .. })) if sum == at.sum && *shard == of => Ok(changes.clone()),
+            Some(_) => Err(GraphError::corrupt("a commit names a part that is not in the log")),
+            None => Err(GraphError::Unavailable("a part of a commit cannot be read".into())),
         }
     }
 

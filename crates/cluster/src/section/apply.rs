@@ -28,6 +28,20 @@ pub fn is_section(mut section: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// A section in pieces of about so many bytes, each of which is a section. An operation that has more is a piece.
+pub fn pieces(section: &[u8], bytes: usize) -> Result<Vec<&[u8]>> {
+    let (mut pieces, mut first, mut rest) = (Vec::new(), 0, section);
+    while !rest.is_empty() {
+        rest = Operation::read(rest)?.1;
+        let end = section.len() - rest.len();
+        if end - first >= bytes || rest.is_empty() {
+            pieces.push(&section[first..end]);
+            first = end;
+        }
+    }
+    Ok(pieces)
+}
+
 fn run<T: ShardWrite + ?Sized>(operation: Operation, store: &mut T) -> Result<()> {
     match operation {
         Operation::EnsureLabel(kind, name) => store.ensure_label(kind, &name).map(drop),

@@ -12,6 +12,6 @@ mod apply;
 mod operation;
 mod recorder;
 
-pub use apply::{apply, is_section};
+pub use apply::{apply, is_section, pieces};
 pub use operation::END_LABELS;
 pub use recorder::Recorder;

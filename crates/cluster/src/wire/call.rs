@@ -7,7 +7,7 @@ use mangrove_graph::{Schema, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::ask::{Answer, Ask, NextLocals};
-use crate::log::{GraphRecord, Member, RequestId, Section};
+use crate::log::{GraphRecord, Member, PartAt, RequestId, Section};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Call {
@@ -44,6 +44,11 @@ pub enum Call {
         turn: u64,
         number: u64,
         own: u64,
+    },
+    /// Writes the first changes of a large transaction to the log. Only for who has the turn.
+    Part {
+        turn: u64,
+        section: Section,
     },
     /// Gives the turn back, and commits.
     Commit {
@@ -93,6 +98,7 @@ pub enum Reply {
     },
     /// `None` if this is not known any more: read at a newer number first.
     Since(Option<Vec<Section>>),
+    Part(PartAt),
     Committed(u64),
     RolledBack,
     Made(Option<u64>),

@@ -108,6 +108,14 @@ impl Nodes {
         self.start_all(count);
     }
 
+    /// Starts all nodes again, without what their shards had.
+    pub fn restart_from_nothing(&mut self) {
+        let count = self.nodes.len();
+        self.stop_all();
+        self.home = tempfile::tempdir().expect("a temporary directory");
+        self.start_all(count);
+    }
+
     /// Starts a node.
     pub fn start(&mut self, at: usize) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -81,7 +81,7 @@ impl Shards {
         let mut sections = Vec::new();
         for (shard, mut store) in (0..).zip(self.overlays()?.into_stores()?) {
             store.end_labels()?;
-            sections.push(Section { shard, changes: store.into_parts().1.into() });
+            sections.push(Section::new(shard, store.into_parts().1));
         }
         self.append(log, sections)
     }
@@ -104,7 +104,7 @@ fn follow(store: &Hot, shard: u16, log: &[Record]) -> Result<()> {
         let step = follower.read(offset, 0, record).expect("a whole log");
         if let Some(section) = step.section {
             let mut transaction = store.begin()?;
-            apply(section, &mut transaction)?;
+            apply(&section.changes, &mut transaction)?;
             transaction.put_log_position(&follower.position().to_bytes()?)?;
             transaction.commit()?;
         }
@@ -219,7 +219,7 @@ impl Transaction for Recording<'_> {
         let mut sections = Vec::new();
         for (shard, store) in (0..).zip(change.into_stores()?) {
             let (_, changes) = store.into_parts();
-            sections.extend((!changes.is_empty()).then(|| Section { shard, changes: changes.into() }));
+            sections.extend((!changes.is_empty()).then(|| Section::new(shard, changes)));
         }
         shards.append(log, sections)
     }
