@@ -91,7 +91,7 @@ lint: ## formatting, clippy, dependency directions, licences, long sentences
 doc: ## Rust documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --no-deps --workspace
 
-bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads, TAO's operations, updates over segments, open files, algorithms, layouts, path queries, servers
+bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads, TAO's operations, updates over segments, open files, algorithms, layouts, path queries, servers, a graph on nodes (with Java and CLUSTER=1)
 	cargo bench -p mangrove-testkit --bench elements
 	$(BIN)/python benches/compare/run.py --ablate
 	$(BIN)/python benches/lake/run.py
@@ -104,6 +104,7 @@ bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's
 	$(BIN)/python benches/paths/run.py
 	$(BIN)/python -m pip install -q neo4j
 	$(BIN)/python benches/serve/run.py
+	$(BIN)/python benches/cluster/run.py
 	$(BIN)/python benches/compare/fragments.py --plot benches/compare/.cache/fragments.svg
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo-fuzz

@@ -27,11 +27,13 @@ const PATH: &str = "/mangrove.Node/Talk";
 /// The most bytes of a message.
 const MESSAGE_BYTES_MAX: usize = 1 << 30;
 
-/// The threads that carry all messages of this process.
+/// The threads that carry all messages of this process: one for each four cores. On few cores, two threads wake each other for every message.
 fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
-        let made = Builder::new_multi_thread().worker_threads(2).thread_name("mangrove link").enable_all().build();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut builder = Builder::new_multi_thread();
+        let made = builder.worker_threads(cores.div_ceil(4)).thread_name("mangrove link").enable_all().build();
         made.expect("the system has threads")
     })
 }
