@@ -8,7 +8,7 @@ use mangrove_graph::{GraphError, Result};
 
 use crate::at_once::at_once;
 use crate::change::ClusterChange;
-use crate::gateway::{CutStore, Gateway, Limits, Peer, Sought};
+use crate::gateway::{CutStore, Gateway, HeldCut, Limits, Peer, Sought};
 use crate::log::{PART_BYTES, RequestId, Section, TRANSACTION_BYTES_MAX};
 use crate::overlay::Overlay;
 use crate::section::{Recorder, pieces};
@@ -24,6 +24,8 @@ const INLINE_BYTES: usize = 8 << 20;
 const PARTS_AT_ONCE: usize = 4;
 /// A writer that does not answer to a commit of fewer bytes may be frozen.
 const HURRIED_BYTES: usize = 64 << 10;
+/// How long the shards may take to apply a large transaction, before the next one can begin.
+const APPLYING: Duration = Duration::from_secs(300);
 /// A lost commit is looked for so long.
 const LOOK: Duration = Duration::from_secs(60);
 
@@ -66,9 +68,10 @@ impl ClusterTransaction {
     /// # Errors
     /// [`GraphError::Busy`] if it does not come in time, [`GraphError::Unavailable`] if no node can write.
     pub fn begin(gateway: &Arc<Gateway>, patience: &TurnPatience<'_>, limits: &Limits) -> Result<Self> {
-        let until = Instant::now() + TRYING;
+        let mut until = None;
         loop {
             let turn = turn(gateway, patience)?;
+            let until = *until.get_or_insert_with(|| Instant::now() + TRYING);
             match Self::with_turn(gateway, &turn, limits) {
                 Ok(change) => return Ok(Self { gateway: gateway.clone(), turn, change }),
                 // The role may have gone to another node just now.
@@ -92,7 +95,7 @@ impl ClusterTransaction {
                 change.catch_up(&sections)?;
                 return Ok(change);
             }
-            cut = gateway.cut_from(cut.number + 1, Duration::ZERO, None)?;
+            cut = next_cut(gateway, cut.number)?;
         }
     }
 
@@ -116,13 +119,14 @@ impl ClusterTransaction {
         let bytes: usize = sections.iter().map(|section| section.changes.len()).sum();
         let sections = if bytes > INLINE_BYTES { self.in_parts(sections)? } else { sections };
         let request = RequestId(uuid::Uuid::new_v4().as_u128());
-        self.turn.is_over = true;
         let commit = Call::Commit { turn: self.turn.number, request, sections };
         // A node that has much to read says nothing meanwhile.
         let said = match bytes {
             0..HURRIED_BYTES => self.turn.writer.call_or_give_up(&commit, None),
             _ => self.turn.writer.call(&commit, None),
         };
+        // The commit has given the turn back, unless the node did not take it.
+        self.turn.is_over = said.is_ok();
         let number = match said {
             Ok(Reply::Committed(number)) => number,
             Ok(Reply::Elsewhere { .. }) => return Err(taken_over()),
@@ -175,6 +179,17 @@ impl ClusterTransaction {
         }
         let message = "no node says whether this transaction was made: look before you repeat it".into();
         Err(GraphError::Storage { message, source: None })
+    }
+}
+
+/// The next cut. The shards may have much to apply before it.
+fn next_cut(gateway: &Gateway, number: u64) -> Result<Arc<HeldCut>> {
+    let until = Instant::now() + APPLYING;
+    loop {
+        match gateway.cut_from(number + 1, Duration::ZERO, None) {
+            Err(GraphError::Unavailable(_)) if Instant::now() < until => {}
+            found => return found,
+        }
     }
 }
 

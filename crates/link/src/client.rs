@@ -116,10 +116,9 @@ impl Link {
             Some(pinged) => pinged.elapsed() >= MUTE,
             None if hearing.heard.max(since).elapsed() < QUIET => false,
             None => {
-                hearing.pinged = Some(Instant::now());
-                drop(hearing);
-                // A queue that is full tells the same as a node that says nothing.
-                let _ = frame(&frames::Request::Ping).map(|ping| self.calls.try_send(ping));
+                // Behind calls that wait to be sent, a ping would tell nothing.
+                let sent = frame(&frames::Request::Ping).is_ok_and(|ping| self.calls.try_send(ping).is_ok());
+                hearing.pinged = sent.then(Instant::now);
                 false
             }
         }
@@ -151,7 +150,8 @@ impl Link {
                     checked => checked,
                 };
                 if let Err(error) = is_over {
-                    let _ = self.send(&frames::Request::Cancel(number)); // who stops waits for nothing
+                    // Who stops waits for nothing.
+                    let _ = frame(&frames::Request::Cancel(number)).map(|cancel| self.calls.try_send(cancel));
                     return Err(error);
                 }
             }

@@ -27,6 +27,8 @@ use crate::{MESSAGE_BYTES_MAX, PATH, runtime};
 
 /// Calls of one client that run at the same time. More wait.
 const CALLS_MAX: usize = 64;
+/// So many more may wait for that.
+const WAITING_MAX: usize = 1_024;
 /// Replies that wait to be sent. Who makes more waits.
 const REPLIES_MAX: usize = 64;
 const WINDOW_BYTES: u32 = 2 << 20;
@@ -132,12 +134,26 @@ fn bug() -> GraphError {
     GraphError::Storage { message: "a bug of the node: its output says which".into(), source: None }
 }
 
+/// Answers a call, whatever happens.
+fn served(session: &Session, call: Call, cancel: CancelToken) -> Result<Reply, SentError> {
+    let served = std::panic::AssertUnwindSafe(|| session.serve(call, cancel));
+    std::panic::catch_unwind(served).unwrap_or_else(|_| Err(bug())).map_err(SentError::from)
+}
+
+fn reply_with(number: u64, reply: Result<Reply, SentError>, replies: &mpsc::Sender<Frame>) {
+    let sent = frame(&Response { number, reply });
+    if let Ok(sent) = sent.or_else(|error| frame(&Response { number, reply: Err(error.into()) })) {
+        let _ = replies.blocking_send(sent); // the client may be gone
+    }
+}
+
 /// The calls of a client that are being answered.
 type Running = Arc<Mutex<HashMap<u64, CancelToken>>>;
 
 /// Answers a client until it goes. What it held is given back then.
 async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, replies: mpsc::Sender<Frame>) {
-    let (running, places): (Running, _) = (Arc::default(), Arc::new(Semaphore::new(CALLS_MAX)));
+    let (queue, places) = (Arc::new(Semaphore::new(WAITING_MAX)), Arc::new(Semaphore::new(CALLS_MAX)));
+    let running = Running::default();
     let mut session: Option<Arc<Session>> = None;
     let told = |session: &Option<Arc<Session>>, call| {
         if let Some(session) = session {
@@ -162,20 +178,20 @@ async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, 
                 }
             }
             (Ok(frames::Request::Call(number, call)), Some(session)) => {
-                let Ok(place) = places.clone().acquire_owned().await else { break };
+                // If so many wait, this waits too, and pings with it: the client asks for too much.
+                let Ok(waits) = queue.clone().acquire_owned().await else { break };
                 let (session, running, replies) = (session.clone(), running.clone(), replies.clone());
-                let cancel = CancelToken::default();
+                let (cancel, places) = (CancelToken::default(), places.clone());
                 running.lock().unwrap_or_else(PoisonError::into_inner).insert(number, cancel.clone());
-                tokio::task::spawn_blocking(move || {
-                    let served = std::panic::AssertUnwindSafe(|| session.serve(call, cancel));
-                    let reply = std::panic::catch_unwind(served).unwrap_or_else(|_| Err(bug())).map_err(SentError::from);
-                    running.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-                    let sent = frame(&Response { number, reply });
-                    let sent = sent.or_else(|error| frame(&Response { number, reply: Err(error.into()) }));
-                    if let Ok(sent) = sent {
-                        let _ = replies.blocking_send(sent); // the client may be gone
-                    }
-                    drop(place);
+                tokio::spawn(async move {
+                    let Ok(place) = places.acquire_owned().await else { return };
+                    drop(waits);
+                    tokio::task::spawn_blocking(move || {
+                        let reply = served(&session, call, cancel);
+                        running.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+                        reply_with(number, reply, &replies);
+                        drop(place);
+                    });
                 });
             }
             (Ok(frames::Request::Call(..) | frames::Request::Tell(_)), _) | (Err(_), _) => {

@@ -146,13 +146,14 @@ impl Found {
             return;
         }
         drop(state);
-        let found = of.clone();
+        let (found, wanted) = (of.clone(), address.clone());
         let connecting = std::thread::Builder::new().name("mangrove link".into()).spawn(move || {
             let _ = found.link(&address); // it is noted that it failed
             found.state().awaited.remove(&address);
         });
         if let Err(error) = connecting {
             tracing::warn!(%error, "no thread connects to a node");
+            of.state().awaited.remove(&wanted);
         }
     }
 

@@ -50,17 +50,26 @@ impl ClusterBackend {
     /// Connects to the nodes of an address.
     pub fn connect(address: &GraphAddress, is_read_only: bool) -> Result<Self> {
         let (wanted, writing) = (address.to_string(), Arc::default());
-        let mut connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
-        connected.retain(|(_, gateway)| gateway.strong_count() > 0);
-        let known = connected.iter().find(|(address, _)| *address == wanted).and_then(|(_, gateway)| gateway.upgrade());
-        if let Some(gateway) = known {
+        if let Some(gateway) = connected(&wanted) {
             return Ok(Self { gateway, is_read_only, writing });
         }
         let name = format!("process {}", std::process::id());
-        let gateway = Ways::find(address, &name)?.gateway();
-        connected.push((wanted, Arc::downgrade(&gateway)));
+        let made = Ways::find(address, &name)?.gateway(); // without the lock: nodes may not answer
+        let mut all = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.iter().find(|(address, _)| *address == wanted).and_then(|(_, gateway)| gateway.upgrade());
+        let gateway = known.unwrap_or_else(|| {
+            all.push((wanted, Arc::downgrade(&made)));
+            made
+        });
         Ok(Self { gateway, is_read_only, writing })
     }
+}
+
+/// What this process has connected to an address, if it still uses it.
+fn connected(wanted: &str) -> Option<Arc<Gateway>> {
+    let mut all = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|(_, gateway)| gateway.strong_count() > 0);
+    all.iter().find(|(address, _)| *address == wanted).and_then(|(_, gateway)| gateway.upgrade())
 }
 
 /// Whoever connects after this process has ended sees what it has committed.
@@ -78,9 +87,9 @@ impl Drop for ClusterBackend {
     }
 }
 
-/// Waits until all shards have what this process has committed. From then on, nobody gets an older state.
+/// Waits until all nodes that answer have what this process has committed.
 fn settle(gateway: &Gateway, limits: Option<&ReadContext>) {
-    if let Err(error) = gateway.cut(limits) {
+    if let Err(error) = gateway.settle(limits) {
         tracing::warn!(%error, "others may not see the last commits of this process at once");
     }
 }

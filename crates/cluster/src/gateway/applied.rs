@@ -90,6 +90,16 @@ impl Applied {
         Ok(self.least())
     }
 
+    /// Whether all nodes that have answered have come to a number, with all shards.
+    pub fn all_nodes_have(&self, number: u64) -> bool {
+        self.nodes.iter().all(|of_shard| !of_shard.is_empty() && of_shard.iter().all(|(_, applied)| *applied >= number))
+    }
+
+    /// The sum of all numbers, which grows as long as some node goes on.
+    pub fn sum(&self) -> u64 {
+        self.nodes.iter().flatten().map(|(_, number)| *number).sum()
+    }
+
     /// Whether a node has come to a number with a shard.
     pub fn has_come(&self, at: usize, shard: u16, number: u64) -> bool {
         self.nodes[usize::from(shard)].iter().any(|(node, applied)| *node == at && *applied >= number)

@@ -92,8 +92,8 @@ impl Line for CutLine {
         limits.as_ref().map_or(Ok(()), ReadContext::begin)?;
         let held = &self.cut.shards[usize::from(self.shard)];
         let mut why = GraphError::Unavailable(format!("no node has shard {}", self.shard));
-        for _ in 0..held.peers.len() {
-            let skipped = held.skipped.load(Ordering::Relaxed);
+        let first = held.skipped.load(Ordering::Relaxed);
+        for skipped in first..first + held.peers.len() {
             let left = limits.as_ref().and_then(|limits| limits.deadline);
             let left = left.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let call = Call::Ask { shard: self.shard, number: self.cut.number, left, ask: ask.clone() };
@@ -109,7 +109,7 @@ impl Line for CutLine {
                 Err(error @ GraphError::Unavailable(_)) => why = error,
                 Err(error) => return Err(error),
             }
-            let _ = held.skipped.compare_exchange(skipped, skipped + 1, Ordering::Relaxed, Ordering::Relaxed);
+            held.skipped.fetch_max(skipped + 1, Ordering::Relaxed);
         }
         Err(why)
     }

@@ -99,6 +99,8 @@ pub struct Gateway {
 struct Current {
     cut: Option<Arc<HeldCut>>,
     seen: Arc<Seen>,
+    /// The number of the last one.
+    number: u64,
     /// Whether a thread looks for a newer one.
     is_looking: bool,
 }
@@ -150,9 +152,33 @@ impl Gateway {
         self.cut_from(0, FRESH, limits)
     }
 
-    /// A cut that is not old, and not before what this process has committed.
+    /// A cut that is not old, and not before what this process has committed or read.
     pub fn cut(&self, limits: Option<&ReadContext>) -> Result<Arc<HeldCut>> {
-        self.cut_from(self.own(), FRESH, limits)
+        let read = self.current().number;
+        self.cut_from(self.own().max(read), FRESH, limits)
+    }
+
+    /// Waits until all nodes that answer have what this process has committed, as long as they come nearer to it. Then nobody gets an older state from
+    /// them.
+    pub fn settle(&self, limits: Option<&ReadContext>) -> Result<()> {
+        let (own, mut last) = (self.own(), (0, Instant::now()));
+        loop {
+            let nodes = self.peers.with_shards()?;
+            let mut applied = Applied::new(self.placement().shards);
+            applied.ask(nodes.iter().map(|(peer, shards)| (peer, shards.clone())), own, true, limits)?;
+            let sum = applied.sum();
+            if applied.all_nodes_have(own) {
+                return Ok(());
+            }
+            if sum > last.0 {
+                last = (sum, Instant::now());
+            }
+            if last.1.elapsed() >= PATIENCE {
+                return applied.all_have(own).map(drop);
+            }
+            limits.map_or(Ok(()), ReadContext::check)?;
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// A cut at a number or after it, looked for no longer ago than this. One thread looks for all that wait.
@@ -180,6 +206,7 @@ impl Gateway {
                     let cut = Arc::new(cut);
                     let mut current = self.current();
                     current.seen = cut.seen.clone();
+                    current.number = current.number.max(cut.number);
                     let before = current.cut.replace(cut.clone());
                     drop((current, before)); // without the lock
                     return Ok(cut);

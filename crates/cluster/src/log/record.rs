@@ -153,6 +153,15 @@ impl Record {
         Ok(bytes)
     }
 
+    /// The bytes of its changes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Record::Commit(commit) => commit.sections.iter().map(|section| section.changes.len()).sum(),
+            Record::Part { changes, .. } => changes.len(),
+            _ => 0,
+        }
+    }
+
     /// The checksum at the end of the bytes of a record.
     pub fn sum_of(bytes: &[u8]) -> u64 {
         bytes.last_chunk::<SUM>().map_or(0, |sum| u64::from_le_bytes(*sum))

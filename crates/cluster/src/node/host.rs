@@ -131,7 +131,9 @@ impl Host {
     pub fn run(&self, tail: &Tail) {
         while !tail.is_stopped() {
             let Err((error, is_astray)) = self.follow(tail) else { return };
-            tracing::error!(shard = self.number, %error, "the shard cannot follow the log");
+            if self.trouble().is_none_or(|before| before.why != error.to_string()) {
+                tracing::error!(shard = self.number, %error, "the shard cannot follow the log");
+            }
             self.set_trouble(Some(Trouble { why: error.to_string(), is_astray }));
             if matches!(error, GraphError::Corrupt(_)) {
                 return;
@@ -148,7 +150,7 @@ impl Host {
         let (mut reading, mut from) = (Reading { follower: follower.clone(), open: Vec::new() }, follower.first());
         self.catch_up(follower.position().standing.number).map_err(failed)?;
         while !tail.is_stopped() {
-            let batch = tail.next(from, PAUSE).map_err(failed)?;
+            let batch = tail.next(from, PAUSE).map_err(|error| (error, tail.has_failed()))?;
             if let Some(end) = batch.end {
                 reading.follower.ends(end).map_err(no_log)?;
             }
@@ -157,7 +159,7 @@ impl Host {
                 from = reading.follower.position().next;
                 self.set_trouble(None);
             }
-            if tail.first_end().is_some_and(|end| reading.follower.position().next >= end) {
+            if tail.has_read_to(reading.follower.position().next) {
                 self.is_ready.store(true, Ordering::Relaxed);
                 self.grown.notify_all();
             }

@@ -155,13 +155,13 @@ impl Parts {
                 }
                 None
             }
-            Input::Read(Entry { offset, sum, record }) if matches!(*record, Record::Part { .. }) => {
-                if let Record::Part { id, .. } = *record
+            Input::Read(entry) => {
+                if let Record::Part { id, .. } = *entry.record
                     && let Some(reply) = self.0.remove(&id)
                 {
-                    let _ = reply.send(PartAt { offset, sum }); // whoever asked may be gone
+                    let _ = reply.send(PartAt { offset: entry.offset, sum: entry.sum }); // whoever asked may be gone
                 }
-                None
+                Some(Input::Read(entry))
             }
             other => Some(other),
         }

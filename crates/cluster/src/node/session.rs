@@ -1,6 +1,6 @@
 //! Who is connected to a node, and what it holds there. All of that ends with the connection.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,8 @@ use crate::wire::{Ask, Call, HeldOf, NextLocals, Reply, answer};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a node waits for its shards to come to a number.
 const WAITING: Duration = Duration::from_secs(1);
+/// So many turns that ended before they began are remembered.
+const ENDED_MAX: usize = 1_000;
 /// No query runs longer.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -36,15 +38,21 @@ pub struct Session {
     who: String,
     held: Mutex<HashMap<(u16, u64), u32>>,
     turns: Mutex<HashMap<u64, Turn>>,
+    /// Turns that were given back before they were asked for: messages of one client may overtake each other.
+    ended: Mutex<HashSet<u64>>,
 }
 
 impl Session {
     pub fn new(node: Arc<Node>, who: String) -> Self {
-        Self { node, who, held: Mutex::default(), turns: Mutex::default() }
+        Self { node, who, held: Mutex::default(), turns: Mutex::default(), ended: Mutex::default() }
     }
 
     fn turns(&self) -> MutexGuard<'_, HashMap<u64, Turn>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ended(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<(u16, u64), u32>> {
@@ -63,8 +71,15 @@ impl Session {
             }
             Call::Applied { shards, from } => Ok(Reply::Applied(self.applied(&shards, from))),
             Call::Hold { number, shards } => {
-                let held = shards.into_iter().map(|(shard, version)| self.hold(shard, number, version));
-                Ok(Reply::Held(held.map(|held| held.map_err(|error| error.to_string())).collect()))
+                let held = shards.iter().map(|(shard, version)| self.hold(*shard, number, *version));
+                let held: Vec<_> = held.map(|held| held.map_err(|error| error.to_string())).collect();
+                if cancel.is_cancelled() {
+                    // Nobody waits for it, and so nobody would give it back.
+                    let kept = shards.iter().zip(&held).filter(|(_, held)| held.is_ok());
+                    kept.for_each(|((shard, _), _)| self.release(*shard, number));
+                    return Err(GraphError::Cancelled);
+                }
+                Ok(Reply::Held(held))
             }
             Call::Release { number, shards } => {
                 shards.into_iter().for_each(|shard| self.release(shard, number));
@@ -81,7 +96,13 @@ impl Session {
             Call::Part { turn, section } => self.part(turn, section),
             Call::Commit { turn, request, sections } => self.commit(turn, request, sections),
             Call::Rollback { turn } => {
-                self.turns().remove(&turn);
+                if self.turns().remove(&turn).is_none() {
+                    let mut ended = self.ended();
+                    if ended.len() >= ENDED_MAX {
+                        ended.clear();
+                    }
+                    ended.insert(turn);
+                }
                 Ok(Reply::RolledBack)
             }
             Call::Check => self.node.check().map(Reply::Checked),
@@ -112,7 +133,11 @@ impl Session {
         let pool = self.node.host(shard)?.hold(number)?;
         *self.held().entry((shard, number)).or_default() += 1; // from here on, the end of the session gives it back
         let (statistics, next) = pool.with(None, |store| (store.statistics(), NextLocals::of_store(store)));
-        let (statistics, next) = (statistics?, next?);
+        let (Ok(statistics), Ok(next)) = (&statistics, &next) else {
+            self.release(shard, number);
+            return Err(statistics.err().or(next.err()).unwrap_or(GraphError::Cancelled));
+        };
+        let (statistics, next) = (statistics.clone(), next.clone());
         let schema = (version != Some(pool.version())).then(|| pool.schema().clone());
         Ok(HeldOf { version: pool.version(), schema, statistics, next })
     }
@@ -146,7 +171,13 @@ impl Session {
             return Reply::Elsewhere { writer };
         }
         let queued = || Turn { ticket: Arc::new(self.node.turns.queue()), generation: None, parts: Vec::new() };
-        let ticket = self.turns().entry(turn).or_insert_with(queued).ticket.clone();
+        let ticket = {
+            let mut turns = self.turns();
+            if self.ended().remove(&turn) {
+                return Reply::RolledBack;
+            }
+            turns.entry(turn).or_insert_with(queued).ticket.clone()
+        };
         match ticket.wait(until.saturating_duration_since(Instant::now()), &self.who) {
             Ok(()) => Reply::Turn,
             Err(holder) => Reply::Busy { holder: holder.who, held: holder.held },

@@ -45,8 +45,9 @@ struct Ring {
     /// The last records, and their bytes.
     records: VecDeque<(Entry, usize)>,
     bytes: usize,
-    /// The offset that is read next.
+    /// The offset that is read next, and the checksum of the record before it.
     next: u64,
+    last: Option<u64>,
     /// How often the end of the log was reached, and where that was at first.
     ends: u64,
     first_end: Option<u64>,
@@ -73,9 +74,15 @@ impl Tail {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Where the log ended when it was read to its end for the first time.
-    pub fn first_end(&self) -> Option<u64> {
-        self.ring().first_end
+    /// Whether an offset is within what was read, and not before where the log ended at first.
+    pub fn has_read_to(&self, offset: u64) -> bool {
+        let ring = self.ring();
+        ring.first_end.is_some_and(|end| (end..=ring.next).contains(&offset))
+    }
+
+    /// Whether the log can never be read any further.
+    pub fn has_failed(&self) -> bool {
+        self.ring().failed.is_some()
     }
 
     /// Reads until it is stopped.
@@ -104,14 +111,22 @@ impl Tail {
         let next = self.ring().next;
         let reader = match reader {
             Some(reader) => reader,
-            None => reader.insert(self.log.reader(next)?),
+            // The last record is read again, to see that it is still the same.
+            None => reader.insert(self.log.reader(next.saturating_sub(1))?),
         };
         let mut found = Vec::new();
         let ended = reader.read(PAUSE, &mut found)?;
-        let records = decoded(found)?;
         let mut ring = self.ring();
+        for (_, again) in found.extract_if(.., |(offset, _)| *offset < next) {
+            if ring.last.is_some_and(|last| last != Record::sum_of(&again)) {
+                return Err(GraphError::corrupt("the log has another record than it had: it has lost its end"));
+            }
+        }
+        drop(ring);
+        let records = decoded(found)?;
+        ring = self.ring();
         for (entry, bytes) in records {
-            ring.next = entry.offset + 1;
+            (ring.next, ring.last) = (entry.offset + 1, Some(entry.sum));
             ring.bytes += bytes;
             ring.records.push_back((entry, bytes));
         }
@@ -188,11 +203,85 @@ impl Tail {
     }
 }
 
-/// Records, with the bytes that each takes.
+/// Records, with the bytes that each takes in memory, about.
 fn decoded(found: Vec<(u64, Vec<u8>)>) -> Result<Vec<(Entry, usize)>> {
     let decode = |(offset, bytes): (u64, Vec<u8>)| {
         let (sum, record) = (Record::sum_of(&bytes), Arc::new(Record::from_bytes(&bytes)?));
-        Ok((Entry { offset, sum, record }, bytes.len()))
+        let held = bytes.len().max(record.bytes());
+        Ok((Entry { offset, sum, record }, held))
     };
     found.into_iter().map(decode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::MemoryLog;
+
+    /// A log that can become another one. Who reads it then must ask for a new reader.
+    #[derive(Clone, Default)]
+    struct Changing(Arc<Mutex<(MemoryLog, u32)>>);
+
+    struct Reading {
+        log: Changing,
+        inner: Box<dyn LogReader>,
+        version: u32,
+    }
+
+    impl Log for Changing {
+        fn append(&self, record: Vec<u8>) -> Result<()> {
+            self.0.lock().unwrap().0.append(record)
+        }
+
+        fn reader(&self, from: u64) -> Result<Box<dyn LogReader>> {
+            let (log, version) = self.0.lock().unwrap().clone();
+            Ok(Box::new(Reading { log: self.clone(), inner: log.reader(from)?, version }))
+        }
+    }
+
+    impl LogReader for Reading {
+        fn read(&mut self, patience: Duration, out: &mut Vec<(u64, Vec<u8>)>) -> Result<bool> {
+            match self.log.0.lock().unwrap().1 == self.version {
+                true => self.inner.read(patience.min(PAUSE), out),
+                false => Err(GraphError::Unavailable("a connection has ended".into())),
+            }
+        }
+    }
+
+    fn log_of(terms: &[u64]) -> MemoryLog {
+        let log = MemoryLog::default();
+        for term in terms {
+            log.append(Record::Open { term: *term, writer: 7 }.to_bytes().unwrap()).unwrap();
+        }
+        log
+    }
+
+    /// After a connection was lost, reading goes on only if the last record is still the same.
+    #[test]
+    fn a_log_that_lost_its_end_meanwhile_is_noticed() {
+        let log = Changing(Arc::new(Mutex::new((log_of(&[1, 2]), 0))));
+        let tail = Tail::new(Arc::new(log.clone()), 0);
+        // The end of the log gives a batch without records.
+        let some = |batch: &Result<Batch>| batch.as_ref().map_or(true, |batch| !batch.records.is_empty());
+        let read = |from| (0..400).map(|_| tail.next(from, PAUSE)).find(some).expect("records, or an error");
+        std::thread::scope(|scope| {
+            scope.spawn(|| tail.run());
+            let _ending = Ending(&tail); // whatever fails
+            assert_eq!(read(0).unwrap().records.len(), 2);
+            *log.0.lock().unwrap() = (log_of(&[1, 2, 3]), 1);
+            assert_eq!(read(2).unwrap().records.len(), 1, "the same log, with one record more");
+            *log.0.lock().unwrap() = (log_of(&[1, 2, 4, 5]), 2);
+            let failed = read(3).map(|batch| batch.records.len()).expect_err("another log").to_string();
+            assert!(failed.contains("the log has another record than it had"), "{failed}");
+            assert!(tail.has_failed());
+        });
+    }
+
+    struct Ending<'a>(&'a Tail);
+
+    impl Drop for Ending<'_> {
+        fn drop(&mut self) {
+            self.0.stop();
+        }
+    }
 }
