@@ -196,16 +196,20 @@ fn next_cut(gateway: &Gateway, number: u64) -> Result<Arc<HeldCut>> {
 /// Waits for the turn at the node that writes.
 fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Turn> {
     static LAST: AtomicU64 = AtomicU64::new(0);
-    let (started, number) = (Instant::now(), LAST.fetch_add(1, Ordering::Relaxed));
+    let started = Instant::now();
     let (mut sought, mut asked): (_, Option<Turn>) = (Sought::Last, None);
     loop {
         let reply = gateway.peers().writer(sought).and_then(|writer| {
             // A place in the queue of another node is given back.
             let turn = match asked.take().filter(|turn| Arc::ptr_eq(&turn.writer, &writer)) {
                 Some(same) => asked.insert(same),
-                None => asked.insert(Turn { writer, number, is_over: false }),
+                None => {
+                    // One that was given back never comes again.
+                    let number = LAST.fetch_add(1, Ordering::Relaxed);
+                    asked.insert(Turn { writer, number, is_over: false })
+                }
             };
-            turn.writer.call_or_give_up(&Call::Begin { turn: number, patience: WAIT }, None)
+            turn.writer.call_or_give_up(&Call::Begin { turn: turn.number, patience: WAIT }, None)
         });
         let (holder, held) = match reply {
             Ok(Reply::Turn) => return asked.ok_or_else(|| damaged("a turn")),

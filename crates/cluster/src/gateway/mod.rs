@@ -31,6 +31,8 @@ const IDLE: Duration = Duration::from_millis(1_000);
 /// How long all shards may take to have a cut in common.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
+/// For so long, another node is looked for in place of one that seems to be frozen. It may have to be connected first.
+const HURRY: Duration = Duration::from_secs(1);
 /// How often a thread that waits for another one looks whether it should stop.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -201,7 +203,7 @@ impl Gateway {
             current.is_looking = true;
             let (looking, seen) = (Looking(self), current.seen.clone());
             drop(current);
-            match self.newer(number, &seen, limits) {
+            match self.newer(number, &seen, came.elapsed() < HURRY, limits) {
                 Ok(cut) => {
                     let cut = Arc::new(cut);
                     let mut current = self.current();
@@ -219,13 +221,13 @@ impl Gateway {
         }
     }
 
-    /// The newest cut that all shards have.
-    fn newer(&self, from: u64, seen: &Seen, limits: Option<&ReadContext>) -> Result<HeldCut> {
+    /// The newest cut that all shards have. Who is hurried waits for no node that seems to be frozen.
+    fn newer(&self, from: u64, seen: &Seen, is_hurried: bool, limits: Option<&ReadContext>) -> Result<HeldCut> {
         let nodes = self.peers.with_shards()?;
         let mut applied = Applied::new(self.placement().shards);
-        // Only if a shard has no other node, one that seems to be frozen is waited for.
+        // Only if a shard has no other node for a while, one that seems to be frozen is waited for.
         applied.ask(nodes.iter().map(|(peer, shards)| (peer, shards.clone())), 0, true, limits)?;
-        if applied.is_incomplete() {
+        if applied.is_incomplete() && !is_hurried {
             applied.ask(nodes.iter().map(|(peer, shards)| (peer, shards.clone())), 0, false, limits)?;
         }
         if applied.least() < from {
