@@ -1,6 +1,6 @@
 //! A shard in this process: its store follows the log, and is read at cuts.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -87,6 +87,8 @@ pub struct Host {
     started: Instant,
     /// Why it cannot go on, if it cannot.
     trouble: Mutex<Option<Trouble>>,
+    /// The largest number that somebody has waited for.
+    wanted: AtomicU64,
     /// Whether it has come to where the log ended when this process began to read it. Before that, what it has may be old.
     is_ready: AtomicBool,
 }
@@ -112,7 +114,16 @@ impl Host {
         let pool = Arc::new(Pool::new(&*store, first, None)?);
         let cuts = Mutex::new(Cuts::new(first, pool, CutPace::default()));
         let (grown, started, trouble) = (Condvar::new(), Instant::now(), Mutex::default());
-        Ok(Self { number, store, cuts, grown, started, trouble, is_ready: AtomicBool::new(false) })
+        Ok(Self {
+            number,
+            store,
+            cuts,
+            grown,
+            started,
+            trouble,
+            wanted: AtomicU64::new(0),
+            is_ready: AtomicBool::new(false),
+        })
     }
 
     pub fn store(&self) -> &dyn ShardStore {
@@ -155,6 +166,9 @@ impl Host {
                 reading.follower.ends(end).map_err(no_log)?;
             }
             self.read(&mut reading, &batch.records, tail)?;
+            if batch.records.is_empty() && self.is_wanted(&reading) {
+                self.cut(&mut reading, tail).map_err(failed)?;
+            }
             if !batch.records.is_empty() {
                 from = reading.follower.position().next;
                 self.set_trouble(None);
@@ -168,6 +182,12 @@ impl Host {
             drop(gone); // without the lock
         }
         Ok(())
+    }
+
+    /// Whether somebody waits for the last commit, after which the log has no cut yet. It may not get one for a while: its writer may be gone.
+    fn is_wanted(&self, reading: &Reading) -> bool {
+        let number = reading.follower.position().standing.number;
+        number > self.cuts().applied() && self.wanted.load(Ordering::Relaxed) == number
     }
 
     /// Makes the cut of what the store has, if that failed after the store had changed.
@@ -263,6 +283,7 @@ impl Host {
     /// [`GraphError::Unavailable`] if it has not read the log to its end since the process began.
     pub fn applied_from(&self, number: u64, until: Instant) -> Result<u64> {
         self.may_be_read()?;
+        self.wanted.fetch_max(number, Ordering::Relaxed);
         let mut cuts = self.cuts();
         loop {
             let (left, is_ready) = (until.saturating_duration_since(Instant::now()), self.is_ready.load(Ordering::Relaxed));
