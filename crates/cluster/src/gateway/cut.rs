@@ -139,9 +139,7 @@ impl HeldCut {
     pub fn graph(self: &Arc<Self>, placement: Placement, limits: &Limits) -> CutGraph {
         ClusterView::with_schema(self.stores(limits), placement, self.seen.schema.clone())
     }
-}
 
-impl HeldCut {
     /// What is wrong between shards, and between nodes with the same shard. O(edges), on the nodes.
     pub fn check(&self, placement: Placement) -> Result<Vec<String>> {
         let asked =
