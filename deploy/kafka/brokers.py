@@ -50,6 +50,18 @@ ENDINGS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 # A Metadata request of version 1 about no topics, with the client id "brokers".
 METADATA = struct.pack(">ihhih7si", 21, 3, 1, 0, 7, b"brokers", 0)
 
+# Who connects needs a certificate of the same authority.
+TLS = """
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port},TLS://{host}:{tls_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},TLS://{host}:{tls_port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,TLS:SSL
+ssl.client.auth=required
+ssl.keystore.type=PEM
+ssl.keystore.location={keys}
+ssl.truststore.type=PEM
+ssl.truststore.location={tls}/ca.pem
+"""
+
 SETTINGS = """
 process.roles=broker,controller
 node.id={number}
@@ -93,12 +105,15 @@ class Missing(Exception):
 
 
 class Brokers:
-    """`count` brokers that keep their files in `directory`. `cache` is the folder for Kafka's jars."""
+    """`count` brokers that keep their files in `directory`. `cache` is the folder for Kafka's jars.
 
-    def __init__(self, directory, count=1, cache=None):
-        self.directory, self.count, self.cache = Path(directory).resolve(), count, cache
-        ports = free_ports(2 * count)
-        self.ports, self._controller_ports = ports[:count], ports[count:]
+    `tls` is a directory with ca.pem, cert.pem and key.pem. With it, clients speak TLS, at `host`. The brokers themselves go on without.
+    """
+
+    def __init__(self, directory, count=1, cache=None, tls=None, host="127.0.0.1"):
+        self.directory, self.count, self.cache, self.tls, self.host = Path(directory).resolve(), count, cache, tls, host
+        ports = free_ports(3 * count)
+        self.ports, self._controller_ports, self._tls_ports = ports[:count], ports[count : 2 * count], ports[2 * count :]
         self._processes = [None] * count
 
     def __enter__(self):
@@ -111,7 +126,7 @@ class Brokers:
     @property
     def addresses(self):
         """The bootstrap servers, as a client takes them."""
-        return ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        return ",".join(f"{self.host}:{port}" for port in (self._tls_ports if self.tls else self.ports))
 
     @property
     def pids(self):
@@ -172,7 +187,7 @@ class Brokers:
             ports = {"port": self.ports[number], "controller_port": self._controller_ports[number]}
             quorum = {"voters": voters, "count": self.count, "majority": self.count // 2 + 1}
             text = SETTINGS.format(number=number, data=self._folder(number) / "data", **ports, **quorum)
-            self._settings(number).write_text(text)
+            self._settings(number).write_text(text + self._tls_settings(number, ports))
         cluster = self.directory / "cluster-id"
         if not cluster.exists():
             cluster.write_text("M" + secrets.token_urlsafe(16)[1:])  # an id that begins with "-" would look like an option
@@ -182,6 +197,15 @@ class Brokers:
         for number in new:
             if self._processes[number].wait(START_S):
                 raise self._failure(number, "cannot be formatted")
+
+    def _tls_settings(self, number, ports):
+        """Later settings replace earlier ones."""
+        if not self.tls:
+            return ""
+        keys = self._folder(number) / "keys.pem"
+        keys.touch(mode=0o600)
+        keys.write_text("".join(Path(self.tls, file).read_text() for file in ("key.pem", "cert.pem")))
+        return TLS.format(host=self.host, tls_port=self._tls_ports[number], keys=keys, tls=Path(self.tls).resolve(), **ports)
 
     def _spawn(self, number, main, *arguments):
         command = [*JAVA, "-cp", f"{self._lib}/*", main, *map(str, arguments)]

@@ -258,7 +258,7 @@ def process_of(node):
         with suppress(OSError):
             words = (folder / "cmdline").read_bytes().split(b"\0")
             state, parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:2]
-            if b"node" in words and b"--as" in words and words[words.index(b"--as") + 1].decode() == node and state != "Z":
+            if b"node" in words and b"--number" in words and f"node-{words[words.index(b'--number') + 1].decode()}" == node and state != "Z":
                 return int(folder.name), int(parent)
     raise Wrong(f"{node} does not run")
 

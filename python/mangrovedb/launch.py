@@ -2,8 +2,8 @@
 
 One detached actor keeps each node. A node is a process of its own, `mangrove node`: no data goes through Ray.
 
-    Ray ── actor mangrove.air.node-0 ── process: mangrove node air --as node-0 --attached
-      └─── actor mangrove.air.node-1 ── process: mangrove node air --as node-1 --attached
+    Ray ── actor mangrove.air.node-0 ── process: mangrove node air --number 0 --attached
+      └─── actor mangrove.air.node-1 ── process: mangrove node air --number 1 --attached
 
 - The actor starts the process again if it ends. Ray starts the actor again if that ends.
 - The process ends with its actor, because it reads a pipe from it until the end (`--attached`).
@@ -265,12 +265,10 @@ def _pid(ray, keeper):
 
 
 def _arguments(settings, number, address):
-    """What starts a node. Shards go round the nodes: shard s is on the nodes s, s + 1, … of as many as it has replicas."""
-    nodes, replicas = settings["nodes"], settings["replicas"]
-    own = ",".join(str(shard) for shard in range(settings["shards"]) if (number - shard) % nodes < replicas)
-    directory = Path(settings["data"], f"node-{number}")
-    place = ["--as", f"node-{number}", "--data", str(directory), "--shards", own, "--listen", address, "--log", settings["log"]]
-    return ["node", settings["name"], *place, "--attached"]
+    """What starts a node."""
+    which = ["--number", str(number), "--of", str(settings["nodes"]), "--replicas", str(settings["replicas"])]
+    place = ["--data", str(Path(settings["data"], f"node-{number}")), "--listen", address, "--log", settings["log"]]
+    return ["node", settings["name"], *which, *place, "--attached"]
 
 
 def _wait_until_all_answer(ray, started, is_new):

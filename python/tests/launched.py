@@ -48,7 +48,7 @@ def nodes(graph="air"):
         except OSError:
             continue
         if b"mangrovedb.cli" in words and b"node" in words and graph.encode() in words and state != "Z":
-            name = words[words.index(b"--as") + 1].decode()
+            name = f"node-{words[words.index(b'--number') + 1].decode()}"
             found.setdefault(name, []).append((int(folder.name), int(parent)))
     return found
 

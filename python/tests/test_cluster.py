@@ -194,7 +194,7 @@ def test_a_graph_goes_down_and_up_again(graph):
     refused = subprocess.run([*COMMAND, *map(str, other)], capture_output=True, text=True, timeout=60)
     assert "with 4 shards, which never change" in refused.stderr
     commands = run("cluster", "up", graph.name, "--log", graph.log, "--data", graph.directory, "--launcher", "print")
-    assert commands.startswith(f"mangrove node {graph.name} --as node-0 --data {graph.directory}/node-0 --shards 0,2 ")
+    assert commands.startswith(f"mangrove node {graph.name} --number 0 --of 2 --replicas 1 --data {graph.directory}/node-0 ")
 
 
 def test_reads_go_on_without_a_node(log, tmp_path):
@@ -282,8 +282,8 @@ def test_what_cannot_be_is_refused(log, tmp_path):
         mg.connect("mangrove://127.0.0.1:1/air")
     refusals = [
         (["node", "nothing", "--as", "a", "--data", tmp_path, "--shards", "0", "--listen", "127.0.0.1:0", "--log", log], "has no graph nothing"),
-        (["node", "x", "--as", "a", "--data", tmp_path, "--shards", "0", "--listen", "0.0.0.0:0", "--log", log], "listens on this machine only"),
-        (["cluster", "create", "x", "--log", "kafka://example.com:9092"], "is not this machine"),
+        (["node", "x", "--as", "a", "--data", tmp_path, "--shards", "0", "--listen", "0.0.0.0:0", "--log", log], "a node needs certificates"),
+        (["cluster", "create", "x", "--log", "kafka://example.com:9092"], "is not on this machine"),
         (["cluster", "create", "x", "--log", log, "--shards", "5000"], "a graph has 1 to 4096 shards"),
     ]
     for arguments, said in refusals:

@@ -16,6 +16,7 @@ mod export;
 mod interrupt;
 mod lake;
 mod load;
+mod log;
 mod mcp;
 mod node;
 mod output;
@@ -46,9 +47,9 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
     /// Show on standard error what happens and how long it takes: off, error, warn, info or debug.
-    #[arg(long, global = true, value_name = "LEVEL", default_value = "error", hide_default_value = true)]
+    #[arg(long, global = true, value_name = "LEVEL")]
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(mangrove::LEVELS))]
-    trace: String,
+    trace: Option<String>,
 }
 
 #[derive(Subcommand)]
@@ -92,7 +93,9 @@ pub fn run_with(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>
     let outcome = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => {
             // In a program with a subscriber of its own, that one shows the traces.
-            let _ = mangrove::trace(&arguments.trace);
+            // A node warns of connections that it refuses.
+            let usual = if matches!(arguments.command, Command::Node(_)) { "warn" } else { "error" };
+            let _ = mangrove::trace(arguments.trace.as_deref().unwrap_or(usual));
             dispatch(arguments.command, readers)
         }
         Err(error) => {

@@ -1,16 +1,15 @@
 //! `mangrove node`: a node of a graph on many nodes.
 
-use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use mangrove::cluster::{Log, NodeConfig, RunningNode};
+use mangrove::cluster::{self, Log, NodeConfig, RunningNode};
 
+use super::log::LogOptions;
 use super::{Failure, interrupt, say};
 
 /// Run a node of a graph on many nodes, until it is ended. `mangrove cluster create` makes the graph
@@ -18,21 +17,35 @@ use super::{Failure, interrupt, say};
 pub struct Node {
     /// Name of the graph
     graph: String,
+    /// Its number, from 0 on: node 2 of 4 is called node-2, and has each fourth shard from the second on
+    #[arg(long, requires = "of", conflicts_with_all = ["name", "shards"])]
+    number: Option<u16>,
+    /// Nodes of the graph, with --number
+    #[arg(long, value_name = "NODES", requires = "number")]
+    of: Option<u16>,
+    /// Nodes that have each shard, with --number
+    #[arg(long, default_value_t = 1, requires = "number")]
+    replicas: u16,
+    /// Its shards, as in 0-3,8, instead of --number
+    #[arg(long, value_parser = shards, requires = "name")]
+    shards: Option<Shards>,
+    /// Its name, which no other node of the graph has, with --shards. It keeps it when it starts again
+    #[arg(long = "as", value_name = "NAME", requires = "shards")]
+    name: Option<String>,
     /// Directory of its shards
     #[arg(long)]
     data: PathBuf,
-    /// Its shards, as in 0-3,8
-    #[arg(long, value_parser = shards)]
-    shards: Shards,
-    /// Where it listens, on this machine only
+    /// Where it listens: IP:PORT. Beyond this machine, it needs --tls
     #[arg(long, value_name = "ADDRESS")]
     listen: SocketAddr,
-    /// The log: kafka://host:port,host:port
-    #[arg(long)]
-    log: LogAddress,
-    /// Name of the node, which no other node of the graph has. It keeps it when it starts again
-    #[arg(long = "as", value_name = "NAME")]
-    name: String,
+    /// Where others reach it: HOST:PORT. Its certificate must name that host. Where it listens, unless you say it
+    #[arg(long, value_name = "ADDRESS", value_parser = host_and_port)]
+    advertise: Option<String>,
+    /// Directory of its certificates, from `mangrove cluster certs`. Who connects needs some of the same authority
+    #[arg(long, value_name = "DIRECTORY")]
+    tls: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogOptions,
     /// End when the standard input ends: with the process that started it, even if that one is killed
     #[arg(long)]
     attached: bool,
@@ -55,57 +68,75 @@ fn shards(text: &str) -> Result<Shards, String> {
     Ok(all)
 }
 
-/// `kafka://host:port,host:port`: brokers on this machine.
-#[derive(Clone, Debug)]
-pub struct LogAddress {
-    pub brokers: String,
-}
-
-impl FromStr for LogAddress {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let brokers = text.strip_prefix("kafka://").ok_or("a log is kafka://host:port,host:port")?;
-        for broker in brokers.split(',') {
-            let host = broker.rsplit_once(':').map(|(host, _)| host).ok_or(format!("{broker} has no port"))?;
-            let is_here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-            if !is_here {
-                return Err(format!("{host} is not this machine, and TLS to brokers is not there yet"));
-            }
-        }
-        Ok(Self { brokers: brokers.to_owned() })
-    }
-}
-
-impl fmt::Display for LogAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "kafka://{}", self.brokers)
+fn host_and_port(text: &str) -> Result<String, String> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0) => Ok(text.to_owned()),
+        _ => Err("an address is HOST:PORT".into()),
     }
 }
 
 impl Node {
     pub fn run(self) -> Result<(), Failure> {
-        if !self.listen.ip().is_loopback() {
-            let what = "a node listens on this machine only: TLS between nodes is not there yet";
-            return Err(Failure::Usage(format!("{}: {what}", self.listen)));
-        }
+        self.must_be_reached_safely()?;
+        let which = self.which()?;
         interrupt::listen_to_end();
-        let log = open_log(&self.log, &self.graph)?;
+        let log = self.log.open(&self.graph)?;
+        let (name, shards) = which.place(&*log)?;
         let listener = TcpListener::bind(self.listen)
             .map_err(|error| Failure::Request(format!("cannot listen on {}: {error}", self.listen)))?;
-        let address = listener.local_addr().map_err(|error| Failure::Request(error.to_string()))?.to_string();
-        let Self { data, shards, name, attached, .. } = self;
+        let listening = listener.local_addr().map_err(|error| Failure::Request(error.to_string()))?.to_string();
+        let Self { data, attached, tls, advertise, .. } = self;
+        let address = advertise.unwrap_or_else(|| listening.clone());
         let input_ended = Arc::new(AtomicBool::new(false));
         if attached {
             watch_input(input_ended.clone()).map_err(|error| Failure::Request(error.to_string()))?;
         }
-        let running = RunningNode::start(NodeConfig { name, data, shards, listener, address: address.clone(), log })?;
-        say(&format!("listening on {address}"));
+        let running = RunningNode::start(NodeConfig { name, data, shards, listener, address, tls, log })?;
+        say(&format!("listening on {listening}"));
         while !interrupt::requested() && !running.is_asked_to_stop() && !input_ended.load(Ordering::Relaxed) {
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
         running.stop();
         Ok(())
+    }
+
+    /// Fails if it would listen beyond this machine without certificates, or where nobody finds it.
+    fn must_be_reached_safely(&self) -> Result<(), Failure> {
+        let (ip, wrong) = (self.listen.ip(), |what: &str| Err(Failure::Usage(format!("{}: {what}", self.listen))));
+        if !ip.is_loopback() && self.tls.is_none() {
+            return wrong("beyond this machine, a node needs certificates: --tls, and `mangrove cluster certs` makes them");
+        }
+        if ip.is_unspecified() && self.advertise.is_none() {
+            return wrong("others cannot reach this address: say with --advertise which host and port they reach");
+        }
+        Ok(())
+    }
+
+    fn which(&self) -> Result<Which, Failure> {
+        match (self.number, self.of, &self.name, &self.shards) {
+            (Some(number), Some(nodes), ..) => Ok(Which::Numbered { number, nodes, replicas: self.replicas }),
+            (_, _, Some(name), Some(shards)) => Ok(Which::Named(name.clone(), shards.clone())),
+            _ => Err(Failure::Usage("say which node it is: --number and --of, or --as and --shards".into())),
+        }
+    }
+}
+
+/// Which node of a graph.
+enum Which {
+    Numbered { number: u16, nodes: u16, replicas: u16 },
+    Named(String, Shards),
+}
+
+impl Which {
+    /// Its name and its shards.
+    fn place(self, log: &dyn Log) -> Result<(String, Shards), Failure> {
+        let (number, nodes, replicas) = match self {
+            Which::Named(name, shards) => return Ok((name, shards)),
+            Which::Numbered { number, nodes, replicas } => (number, nodes, replicas),
+        };
+        let graph = cluster::graph_of(log).map_err(|error| Failure::Request(error.to_string()))?;
+        let own = cluster::shards_of_node(number, nodes, replicas, graph.placement.shards);
+        Ok((format!("node-{number}"), own.map_err(|error| Failure::Usage(error.to_string()))?))
     }
 }
 
@@ -117,29 +148,4 @@ fn watch_input(ended: Arc<AtomicBool>) -> io::Result<()> {
         ended.store(true, Ordering::Relaxed);
     };
     std::thread::Builder::new().name("mangrove input".into()).spawn(watch).map(drop)
-}
-
-#[cfg(feature = "cluster")]
-pub fn open_log(log: &LogAddress, graph: &str) -> Result<Arc<dyn Log>, Failure> {
-    let opened = mangrove_kafka::KafkaLog::open(&log.brokers, graph);
-    Ok(Arc::new(opened.map_err(|error| Failure::Request(error.to_string()))?))
-}
-
-/// Makes the topic of a graph, unless there is one. Returns whether there was none.
-#[cfg(feature = "cluster")]
-pub fn create_log(log: &LogAddress, graph: &str, copies: usize) -> Result<bool, Failure> {
-    mangrove_kafka::KafkaLog::create(&log.brokers, graph, copies).map_err(|error| Failure::Request(error.to_string()))
-}
-
-#[cfg(not(feature = "cluster"))]
-const MISSING: &str = "this build of Mangrove has no client for Kafka: build it with the feature `cluster`";
-
-#[cfg(not(feature = "cluster"))]
-pub fn open_log(_: &LogAddress, _: &str) -> Result<Arc<dyn Log>, Failure> {
-    Err(Failure::Request(MISSING.into()))
-}
-
-#[cfg(not(feature = "cluster"))]
-pub fn create_log(_: &LogAddress, _: &str, _: usize) -> Result<bool, Failure> {
-    Err(Failure::Request(MISSING.into()))
 }

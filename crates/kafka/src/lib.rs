@@ -3,18 +3,21 @@
 //! It needs one thing of Kafka: that all readers of a partition see its records in the same order. It uses no transactions, no groups and no
 //! offsets that the brokers keep. What an acknowledgement says does not matter, because the writer counts what it has read.
 
+mod brokers;
+
 use std::time::{Duration, Instant};
 
 use mangrove_cluster::log::{Log, LogReader};
 use mangrove_graph::{GraphError, Result};
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
-use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+
+pub use brokers::Brokers;
 
 /// The most bytes of a record. A transaction has more before it is compressed.
 pub const RECORD_BYTES_MAX: usize = 64 << 20;
@@ -31,23 +34,9 @@ const ANSWERING: Duration = Duration::from_secs(1);
 
 /// The topic of a graph.
 pub struct KafkaLog {
-    brokers: String,
+    brokers: Brokers,
     topic: String,
     producer: ThreadedProducer<DefaultProducerContext>,
-}
-
-/// What all clients set. Brokers that fail are noticed within seconds.
-fn config(brokers: &str) -> ClientConfig {
-    let mut config = ClientConfig::new();
-    config
-        .set("bootstrap.servers", brokers)
-        .set("client.id", "mangrove")
-        .set("socket.timeout.ms", "3000")
-        .set("reconnect.backoff.ms", "50")
-        .set("reconnect.backoff.max.ms", "500")
-        .set("topic.metadata.refresh.interval.ms", "30000")
-        .set_log_level(RDKafkaLogLevel::Error);
-    config
 }
 
 fn unavailable(what: &str, error: impl std::fmt::Display) -> GraphError {
@@ -55,13 +44,14 @@ fn unavailable(what: &str, error: impl std::fmt::Display) -> GraphError {
 }
 
 impl KafkaLog {
-    /// The log of the graph `name`, at brokers like `host:port,host:port`.
+    /// The log of the graph `name`.
     ///
     /// # Errors
     /// If the brokers cannot be reached, or have no such topic.
-    pub fn open(brokers: &str, name: &str) -> Result<Self> {
+    pub fn open(brokers: &Brokers, name: &str) -> Result<Self> {
         let topic = topic_of(name);
-        let producer: ThreadedProducer<_> = config(brokers)
+        let producer: ThreadedProducer<_> = brokers
+            .config()
             .set("acks", "all")
             .set("enable.idempotence", "true")
             .set("linger.ms", "0")
@@ -74,9 +64,10 @@ impl KafkaLog {
             .client()
             .fetch_metadata(Some(&topic), PATIENCE)
             .map_err(|error| unavailable("does not answer", error))?;
+        brokers.must_all_be_safe(&found)?;
         let partitions = found.topics().first().map_or(0, |topic| topic.partitions().len());
         match partitions {
-            1 => Ok(Self { brokers: brokers.to_owned(), topic, producer }),
+            1 => Ok(Self { brokers: brokers.clone(), topic, producer }),
             0 => Err(GraphError::Invalid(format!("Kafka at {brokers} has no graph {name}: there is no topic {topic}"))),
             many => Err(GraphError::Invalid(format!("the topic {topic} has {many} partitions, and a log has one"))),
         }
@@ -86,10 +77,10 @@ impl KafkaLog {
     ///
     /// # Errors
     /// If there are fewer brokers.
-    pub fn create(brokers: &str, name: &str, copies: usize) -> Result<bool> {
+    pub fn create(brokers: &Brokers, name: &str, copies: usize) -> Result<bool> {
         let topic = topic_of(name);
         let admin: AdminClient<DefaultClientContext> =
-            config(brokers).create().map_err(|error| unavailable("takes no client", error))?;
+            brokers.config().create().map_err(|error| unavailable("takes no client", error))?;
         let (bytes, least) = (RECORD_BYTES_MAX.to_string(), (copies / 2 + 1).to_string());
         let new = NewTopic::new(&topic, 1, TopicReplication::Fixed(copies as i32))
             .set("cleanup.policy", "delete")
@@ -146,7 +137,9 @@ impl Log for KafkaLog {
     }
 
     fn reader(&self, from: u64) -> Result<Box<dyn LogReader>> {
-        let consumer: BaseConsumer = config(&self.brokers)
+        let consumer: BaseConsumer = self
+            .brokers
+            .config()
             .set("group.id", "mangrove") // no group is joined
             .set("enable.auto.commit", "false")
             .set("enable.auto.offset.store", "false")

@@ -15,6 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use mangrove_cluster::gateway::Peer;
 use mangrove_cluster::wire::{Call, Reply, SentError};
 use mangrove_graph::{GraphError, ReadContext, Result};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tonic::body::Body;
@@ -24,6 +25,7 @@ use tonic::codegen::http::{Request as HttpRequest, Response as HttpResponse};
 use tonic::{Request, Streaming};
 
 use crate::frames::{self, Frame, Raw, Response, frame, read};
+use crate::identity::{Identity, is_here};
 use crate::{MESSAGE_BYTES_MAX, PATH, runtime};
 
 /// Calls that wait to be sent. Who makes more waits.
@@ -84,13 +86,13 @@ impl Waiting {
 }
 
 impl Link {
-    /// Connects to a node, as somebody with a name for those who wait for it.
+    /// Connects to a node, as somebody with a name for those who wait for it. Without an identity, only a node on this machine is spoken to.
     ///
     /// # Errors
-    /// [`GraphError::Unavailable`] if no node answers there.
-    pub fn connect(address: &str, name: &str) -> Result<Self> {
+    /// [`GraphError::Unavailable`] if no node answers there. [`GraphError::Invalid`] if it is on another machine, and this one has no identity.
+    pub fn connect(address: &str, name: &str, identity: Option<&Identity>) -> Result<Self> {
         runtime().block_on(async {
-            let connecting = tokio::time::timeout(CONNECTING, open(address, name));
+            let connecting = tokio::time::timeout(CONNECTING, open(address, name, identity));
             connecting.await.unwrap_or_else(|_| Err(cannot(address, "it does not answer")))
         })
     }
@@ -188,9 +190,28 @@ fn cannot(address: &str, why: impl std::fmt::Display) -> GraphError {
     GraphError::Unavailable(format!("cannot reach the node at {address}: {why}"))
 }
 
-async fn open(address: &str, name: &str) -> Result<Link> {
+async fn open(address: &str, name: &str, identity: Option<&Identity>) -> Result<Link> {
     let stream = TcpStream::connect(address).await.map_err(|error| cannot(address, error))?;
     let _ = stream.set_nodelay(true); // it only makes it slower
+    match identity {
+        Some(identity) => match identity.connect(address, stream).await {
+            Ok(stream) => talk(address, name, stream, "it may not accept these certificates: its output says so").await,
+            Err(error) => Err(cannot(address, format!("no agreement on TLS: {error}"))),
+        },
+        None if stream.peer_addr().is_ok_and(|there| is_here(there.ip())) => {
+            talk(address, name, stream, "it may want certificates: name a directory with them, as in ?tls=DIRECTORY").await
+        }
+        None => Err(GraphError::Invalid(format!(
+            "the node at {address} is not on this machine: name a directory with your certificates, as in mangrove://{address}/NAME?tls=DIRECTORY"
+        ))),
+    }
+}
+
+/// Begins to talk over a connection. `hint` says why the node may have ended it.
+async fn talk<S>(address: &str, name: &str, stream: S, hint: &str) -> Result<Link>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let mut http = http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
         .initial_stream_window_size(WINDOW_BYTES)
@@ -213,9 +234,9 @@ async fn open(address: &str, name: &str) -> Result<Link> {
     });
     let origin = format!("http://{address}").parse().map_err(|error| cannot(address, format!("{error}")))?;
     let mut grpc = tonic::client::Grpc::with_origin(Sender(sender), origin).max_decoding_message_size(MESSAGE_BYTES_MAX);
-    grpc.ready().await.map_err(|error| cannot(address, error))?;
+    grpc.ready().await.map_err(|_| cannot(address, format!("it has ended the connection; {hint}")))?;
     let replies = grpc.streaming(Request::new(stream), PathAndQuery::from_static(PATH), Raw).await;
-    let replies = replies.map_err(|status| cannot(address, status.message()))?.into_inner();
+    let replies = replies.map_err(|_| cannot(address, format!("it has ended the connection; {hint}")))?.into_inner();
     let waiting = Arc::new(Waiting::new());
     tokio::spawn(listen(replies, waiting.clone()));
     Ok(Link { address: address.to_owned(), calls, waiting, last: AtomicU64::new(0) })

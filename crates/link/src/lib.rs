@@ -6,11 +6,13 @@
 //!   server   a node that answers
 //!   client   a way to a node
 //!   ways     the ways to all nodes of a graph, found by asking one of them
+//!   identity the certificates of a process: beyond this machine, both sides show one
 //! ```
 //! The service is `mangrove.Node/Talk`. Each message is a frame: a number, and a call or a reply as postcard writes it.
 
 mod client;
 mod frames;
+mod identity;
 mod server;
 mod ways;
 
@@ -19,6 +21,7 @@ use std::sync::OnceLock;
 use tokio::runtime::{Builder, Runtime};
 
 pub use client::Link;
+pub use identity::{CA_FILE, CERTIFICATE_FILE, Identity, IdentityError, KEY_FILE};
 pub use server::{Serving, serve};
 pub use ways::{GraphAddress, Ways};
 

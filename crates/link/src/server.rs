@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -16,13 +17,17 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use mangrove_cluster::node::{Node, Session};
 use mangrove_cluster::wire::{Call, Reply, SentError};
 use mangrove_graph::{CancelToken, GraphError};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tonic::codegen::http::{Request as HttpRequest, Response as HttpResponse};
 use tonic::server::{Grpc, StreamingService};
 use tonic::{Request, Response as GrpcResponse, Status, Streaming};
 
 use crate::frames::{self, Frame, Raw, Response, frame, read};
+use crate::identity::{Identity, is_here};
 use crate::{MESSAGE_BYTES_MAX, PATH, runtime};
 
 /// Calls of one client that run at the same time. More wait.
@@ -32,7 +37,10 @@ const WAITING_MAX: usize = 1_024;
 /// Replies that wait to be sent. Who makes more waits.
 const REPLIES_MAX: usize = 64;
 const WINDOW_BYTES: u32 = 2 << 20;
-const PAUSE: std::time::Duration = std::time::Duration::from_secs(10);
+/// Connections that agree on TLS at the same time, and how long one may take. Until then, anybody may be there.
+const HANDSHAKES_MAX: usize = 256;
+const AGREEING: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// A node that is being served. Dropping it ends that.
 pub struct Serving {
@@ -46,17 +54,20 @@ impl Drop for Serving {
     }
 }
 
-/// Answers those who connect.
+/// Answers those who connect. With an identity, they must have one of the same authority.
 ///
 /// # Errors
-/// If the address is not free.
-pub fn serve(node: &Arc<Node>, listener: TcpListener) -> io::Result<Serving> {
+/// If the listener cannot be used, or if it listens beyond this machine without an identity.
+pub fn serve(node: &Arc<Node>, listener: TcpListener, identity: Option<Identity>) -> io::Result<Serving> {
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
+    if identity.is_none() && !is_here(address.ip()) {
+        return Err(io::Error::other(format!("{address} is not only for this machine, and this node has no certificates")));
+    }
     let _inside = runtime().enter();
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let (stopped, mut stops) = oneshot::channel::<()>();
-    let node = node.clone();
+    let (node, handshakes) = (node.clone(), Arc::new(Semaphore::new(HANDSHAKES_MAX)));
     runtime().spawn(async move {
         let mut connections = JoinSet::new(); // dropping it ends them
         loop {
@@ -64,7 +75,8 @@ pub fn serve(node: &Arc<Node>, listener: TcpListener) -> io::Result<Serving> {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, from)) => {
                         let _ = stream.set_nodelay(true); // it only makes it slower
-                        connections.spawn(connection(node.clone(), stream, from));
+                        let place = handshakes.clone().acquire_owned().await;
+                        connections.spawn(secured(node.clone(), stream, from, identity.clone(), place.ok()));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "a connection was not accepted");
@@ -79,7 +91,28 @@ pub fn serve(node: &Arc<Node>, listener: TcpListener) -> io::Result<Serving> {
     Ok(Serving { address, stopped: Some(stopped) })
 }
 
-async fn connection(node: Arc<Node>, stream: tokio::net::TcpStream, from: SocketAddr) {
+/// Agrees on TLS, if there is an identity, and answers.
+async fn secured(
+    node: Arc<Node>,
+    stream: TcpStream,
+    from: SocketAddr,
+    identity: Option<Identity>,
+    place: Option<OwnedSemaphorePermit>,
+) {
+    let Some(identity) = identity else {
+        drop(place);
+        return connection(node, stream, from).await;
+    };
+    let agreed = timeout(AGREEING, identity.accept(stream)).await;
+    drop(place);
+    match agreed {
+        Ok(Ok(stream)) => connection(node, stream, from).await,
+        Ok(Err(error)) => tracing::warn!(%error, %from, "a connection without a certificate that counts here was refused"),
+        Err(_) => tracing::warn!(%from, "a connection did not agree on TLS in time"),
+    }
+}
+
+async fn connection(node: Arc<Node>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, from: SocketAddr) {
     let service = service_fn(move |request| answer(node.clone(), from, request));
     let mut http = http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())

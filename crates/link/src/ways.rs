@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,22 +15,27 @@ use mangrove_graph::{GraphError, Result};
 use thiserror::Error;
 
 use crate::client::Link;
+use crate::identity::Identity;
 
 /// What the members of a graph say is believed for so long, if nothing is missing.
 const FRESH: Duration = Duration::from_secs(2);
 /// A node that did not answer is not asked again for so long.
 const REST: Duration = Duration::from_millis(200);
 
-/// `mangrove://host:port,host:port/NAME`: nodes of a graph, any of which tells of the others.
+/// `mangrove://host:port,host:port/NAME?tls=DIRECTORY`: nodes of a graph, any of which tells of the others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GraphAddress {
     pub nodes: Vec<String>,
     pub graph: String,
+    /// The certificates of who connects: a directory for [`Identity::read`]. Nodes on other machines are spoken to only with them.
+    pub tls: Option<PathBuf>,
 }
 
 /// Why an address cannot be read.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("{0:?} is no address of a graph: write mangrove://host:port/NAME, with commas between several nodes")]
+#[error(
+    "{0:?} is no address of a graph: write mangrove://host:port/NAME, with commas between several nodes, and ?tls=DIRECTORY at the end for nodes on other machines"
+)]
 pub struct AddressError(String);
 
 impl FromStr for GraphAddress {
@@ -37,6 +43,13 @@ impl FromStr for GraphAddress {
 
     fn from_str(text: &str) -> std::result::Result<Self, AddressError> {
         let wrong = || AddressError(text.to_owned());
+        let (text, tls) = match text.split_once('?') {
+            None => (text, None),
+            Some((before, option)) => match option.strip_prefix("tls=") {
+                Some(directory) if !directory.is_empty() => (before, Some(PathBuf::from(directory))),
+                _ => return Err(wrong()),
+            },
+        };
         let (nodes, graph) = text.strip_prefix("mangrove://").and_then(|rest| rest.split_once('/')).ok_or_else(wrong)?;
         let has_port =
             |node: &str| node.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
@@ -45,13 +58,14 @@ impl FromStr for GraphAddress {
         if !is_name || !nodes.iter().all(|node| has_port(node)) {
             return Err(wrong());
         }
-        Ok(Self { nodes, graph: graph.to_owned() })
+        Ok(Self { nodes, graph: graph.to_owned(), tls })
     }
 }
 
 impl fmt::Display for GraphAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "mangrove://{}/{}", self.nodes.join(","), self.graph)
+        write!(f, "mangrove://{}/{}", self.nodes.join(","), self.graph)?;
+        self.tls.as_ref().map_or(Ok(()), |directory| write!(f, "?tls={}", directory.display()))
     }
 }
 
@@ -62,6 +76,7 @@ struct Found {
     /// Where to ask first.
     seeds: Vec<String>,
     name: String,
+    identity: Option<Identity>,
     graph: GraphRecord,
     state: Mutex<State>,
 }
@@ -83,11 +98,14 @@ impl Ways {
     /// Asks the nodes of an address for the others. `name` is told to those who wait for this process.
     ///
     /// # Errors
-    /// [`GraphError::Unavailable`] if none of them answers.
+    /// [`GraphError::Unavailable`] if none of them answers. [`GraphError::Invalid`] if the certificates of the address cannot be read.
     pub fn find(address: &GraphAddress, name: &str) -> Result<Self> {
+        let identity = address.tls.as_deref().map(Identity::read).transpose();
+        let identity = identity.map_err(|error| GraphError::Invalid(error.to_string()))?;
         let mut why = None;
         for node in &address.nodes {
-            let said = Link::connect(node, name).and_then(|link| Ok((link.call(&Call::Hello, None)?, link)));
+            let said =
+                Link::connect(node, name, identity.as_ref()).and_then(|link| Ok((link.call(&Call::Hello, None)?, link)));
             match said {
                 Ok((Reply::Hello { graph, .. }, _)) if graph.name != address.graph => {
                     let (wanted, found) = (&address.graph, graph.name);
@@ -97,7 +115,7 @@ impl Ways {
                     let links = HashMap::from([(node.clone(), Arc::new(link))]);
                     let state = State { members, writer, asked: Some(Instant::now()), links, ..State::default() };
                     let (seeds, name) = (address.nodes.clone(), name.to_owned());
-                    return Ok(Self(Arc::new(Found { seeds, name, graph, state: Mutex::new(state) })));
+                    return Ok(Self(Arc::new(Found { seeds, name, identity, graph, state: Mutex::new(state) })));
                 }
                 Ok(_) => why = Some(GraphError::Unavailable(format!("the node at {node} said something else"))),
                 Err(error) => why = Some(error),
@@ -167,7 +185,8 @@ impl Found {
             return Err(GraphError::Unavailable(format!("the node at {address} did not answer")));
         }
         drop(state);
-        let made = Link::connect(address, &self.name).and_then(|link| match link.call(&Call::Hello, None)? {
+        let made = Link::connect(address, &self.name, self.identity.as_ref());
+        let made = made.and_then(|link| match link.call(&Call::Hello, None)? {
             Reply::Hello { graph, .. } if graph.id == self.graph.id => Ok(link),
             _ => Err(GraphError::Unavailable(format!("the node at {address} has another graph"))),
         });
@@ -310,6 +329,8 @@ impl Peers for Ways {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -317,9 +338,20 @@ mod tests {
         let address: GraphAddress = "mangrove://127.0.0.1:7701,node-2:7702/air-routes".parse().unwrap();
         assert_eq!((address.nodes.len(), address.graph.as_str()), (2, "air-routes"));
         assert_eq!(address.to_string(), "mangrove://127.0.0.1:7701,node-2:7702/air-routes");
-        for wrong in
-            ["", "mangrove://", "mangrove://a:1", "mangrove://a/b", "mangrove://a:1/", "http://a:1/b", "mangrove://a:1/../b"]
-        {
+        let address: GraphAddress = "mangrove://[::1]:7701/air?tls=/etc/my certs".parse().unwrap();
+        assert_eq!(address.tls.as_deref(), Some(Path::new("/etc/my certs")));
+        assert_eq!(address.to_string(), "mangrove://[::1]:7701/air?tls=/etc/my certs");
+        for wrong in [
+            "",
+            "mangrove://",
+            "mangrove://a:1",
+            "mangrove://a/b",
+            "mangrove://a:1/",
+            "http://a:1/b",
+            "mangrove://a:1/../b",
+            "mangrove://a:1/b?tls=",
+            "mangrove://a:1/b?ssl=x",
+        ] {
             assert_eq!(wrong.parse::<GraphAddress>(), Err(AddressError(wrong.into())));
         }
     }

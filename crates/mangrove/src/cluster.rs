@@ -15,12 +15,12 @@ use mangrove_directory::{CheckReport, Durability, OpenOptions, Patience, ShardOf
 use mangrove_graph::{
     Catalog, ElementKind, GraphError, GraphView, GraphWrite, IdSpace, ReadContext, Result, Schema, Through,
 };
-use mangrove_link::{Serving, Ways};
+use mangrove_link::{Identity, Serving, Ways};
 
 pub use mangrove_cluster::log::{GraphRecord, Log, Member};
 pub use mangrove_cluster::wire::{NodeStatus, ShardStatus};
 pub use mangrove_cluster::{Placement, SHARDS_MAX};
-pub use mangrove_link::GraphAddress;
+pub use mangrove_link::{CA_FILE, CERTIFICATE_FILE, GraphAddress, KEY_FILE};
 
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, ViewLater};
 use crate::error::OpenError;
@@ -294,6 +294,8 @@ pub struct NodeConfig {
     /// Where it listens, and where others reach it.
     pub listener: TcpListener,
     pub address: String,
+    /// The directory of its certificates. Without, it listens on this machine only.
+    pub tls: Option<PathBuf>,
     pub log: Arc<dyn Log>,
 }
 
@@ -309,7 +311,9 @@ impl RunningNode {
     /// # Errors
     /// If the log has no graph, or if a shard cannot be opened.
     pub fn start(config: NodeConfig) -> Result<Self, OpenError> {
-        let NodeConfig { name, data, shards, listener, address, log } = config;
+        let NodeConfig { name, data, shards, listener, address, tls, log } = config;
+        let identity = tls.as_deref().map(Identity::read).transpose();
+        let identity = identity.map_err(|error| OpenError::Cluster(GraphError::Invalid(error.to_string())))?;
         let graph = graph_of(&*log).map_err(OpenError::Cluster)?;
         let mut stores = Vec::with_capacity(shards.len());
         for number in shards {
@@ -331,8 +335,8 @@ impl RunningNode {
         };
         let options = NodeOptions { name, address, process, log, stores, pace: WriterPace::default() };
         let node = Node::start(options).map_err(OpenError::Cluster)?;
-        let serving =
-            mangrove_link::serve(&node, listener).map_err(|error| OpenError::Cluster(GraphError::storage(error)))?;
+        let serving = mangrove_link::serve(&node, listener, identity)
+            .map_err(|error| OpenError::Cluster(GraphError::storage(error)))?;
         Ok(Self { node, _serving: serving })
     }
 
@@ -344,6 +348,22 @@ impl RunningNode {
     /// Ends it, once others know.
     pub fn stop(self) {
         self.node.stop();
+    }
+}
+
+/// The shards of node `number` of so many, each with `replicas` nodes: they go round, and replicas are on the nodes behind the first.
+///
+/// # Errors
+/// If the numbers do not fit each other.
+pub fn shards_of_node(number: u16, nodes: u16, replicas: u16, shards: u16) -> Result<Vec<u16>> {
+    let wrong = |what: String| Err(GraphError::Invalid(what));
+    match () {
+        () if nodes == 0 || nodes > shards => wrong(format!("{shards} shards are for 1 to {shards} nodes, not {nodes}")),
+        () if replicas == 0 || replicas > nodes => {
+            wrong(format!("{nodes} nodes have 1 to {nodes} replicas of a shard, not {replicas}"))
+        }
+        () if number >= nodes => wrong(format!("{nodes} nodes have the numbers 0 to {}, not {number}", nodes - 1)),
+        () => Ok((0..shards).filter(|shard| (0..replicas).any(|behind| (shard + behind) % nodes == number)).collect()),
     }
 }
 

@@ -5,7 +5,7 @@ use mangrove::IdSpace;
 use mangrove::cluster::{self, GraphRecord};
 
 use super::failed;
-use crate::node::{LogAddress, create_log, open_log};
+use crate::log::LogOptions;
 use crate::{Failure, say};
 
 /// Shards of a graph if nobody says how many.
@@ -15,9 +15,8 @@ const SHARDS: u16 = 16;
 pub struct Create {
     /// Name of the graph
     pub name: String,
-    /// The log: kafka://host:port,host:port
-    #[arg(long)]
-    pub log: LogAddress,
+    #[command(flatten)]
+    pub log: LogOptions,
     /// Number of shards, fixed for ever: about four for each node that you may ever have. 16 unless you say it
     #[arg(long)]
     shards: Option<u16>,
@@ -27,6 +26,15 @@ pub struct Create {
     /// Whether ids of vertices are unique in the graph (so it is unless you say it), or within their label
     #[arg(long, value_enum)]
     id_space: Option<Space>,
+}
+
+#[derive(Args)]
+pub struct CreateOnce {
+    #[command(flatten)]
+    create: Create,
+    /// Succeed if the log has this graph already
+    #[arg(long)]
+    if_missing: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -44,24 +52,30 @@ impl From<Space> for IdSpace {
     }
 }
 
-impl Create {
+impl CreateOnce {
     pub fn run(&self) -> Result<(), Failure> {
-        let (graph, is_new) = self.found_or_made()?;
+        let (graph, is_new) = self.create.found_or_made()?;
+        if !is_new && self.if_missing {
+            say(&format!("the log has the graph {} already", graph.name));
+            return Ok(());
+        }
         if !is_new {
             return Err(Failure::Request(format!("the log has a graph {} already", graph.name)));
         }
         say("the graph is made; start its nodes with `mangrove node`");
         Ok(())
     }
+}
 
+impl Create {
     /// The graph of the log, and whether this has made it.
     pub fn found_or_made(&self) -> Result<(GraphRecord, bool), Failure> {
         let shards = self.shards.unwrap_or(SHARDS);
         if !(1..=cluster::SHARDS_MAX).contains(&shards) {
             return Err(Failure::Usage(format!("a graph has 1 to {} shards, not {shards}", cluster::SHARDS_MAX)));
         }
-        let is_new = create_log(&self.log, &self.name, self.copies)?;
-        let log = open_log(&self.log, &self.name)?;
+        let is_new = self.log.create(&self.name, self.copies)?;
+        let log = self.log.open(&self.name)?;
         if !is_new && let Ok(graph) = cluster::graph_of(&*log) {
             return self.must_be(&graph).map(|()| (graph, false));
         }

@@ -1,5 +1,6 @@
 //! `mangrove cluster`: graphs on many nodes.
 
+mod certs;
 mod create;
 mod status;
 mod up;
@@ -9,11 +10,13 @@ use mangrove::cluster::{self, GraphAddress};
 
 use super::{Failure, say};
 
-/// Make graphs on many nodes, see how they are, and end them
+/// Make graphs on many nodes and certificates for them, see how they are, and end them
 #[derive(Subcommand)]
 pub enum Cluster {
     /// Make a graph in a log that has none. `mangrove node` starts each of its nodes
-    Create(create::Create),
+    Create(create::CreateOnce),
+    /// Make certificates for the nodes of a graph, and for those who connect to them
+    Certs(certs::Certs),
     /// Make a graph, if there is none, and start its nodes as processes on this machine, to try it out. They are not started again if they end
     Up(up::Up),
     /// Show the nodes of a graph, and how far each has applied the log
@@ -32,6 +35,7 @@ impl Cluster {
     pub fn run(self) -> Result<(), Failure> {
         match self {
             Cluster::Create(create) => create.run(),
+            Cluster::Certs(certs) => certs.run(),
             Cluster::Up(up) => up.run(),
             Cluster::Status(status) => status.run(),
             Cluster::Down(down) => down.run(),

@@ -33,6 +33,9 @@ pub struct Up {
     /// Nodes that have each shard. With two, reads go on when one of them has ended
     #[arg(long, default_value_t = 1)]
     replicas: u16,
+    /// Directory of certificates for all nodes, which name 127.0.0.1. Who connects needs some of the same authority
+    #[arg(long, value_name = "DIRECTORY")]
+    tls: Option<PathBuf>,
     /// What starts the nodes: this command, or you, with the commands that it prints
     #[arg(long, value_enum, default_value = "processes")]
     launcher: Launcher,
@@ -48,26 +51,22 @@ enum Launcher {
 struct Planned {
     name: String,
     address: String,
-    shards: String,
+    shards: Vec<String>,
     arguments: Vec<String>,
 }
 
 impl Up {
     pub fn run(self) -> Result<(), Failure> {
-        if self.replicas == 0 || self.replicas > self.nodes {
-            return Err(Failure::Usage(format!("{} nodes have 1 to {0} replicas of a shard", self.nodes)));
-        }
         let (graph, is_new) = self.create.found_or_made()?;
         if !is_new {
             say(&format!("the log has the graph already, with {} shards: going on with it", graph.placement.shards));
         }
-        let shards = graph.placement.shards;
-        if self.nodes == 0 || self.nodes > shards {
-            return Err(Failure::Usage(format!("{shards} shards are for 1 to {shards} nodes")));
-        }
         let planned = (0..self.nodes).map(|node| self.planned(node, &graph)).collect::<Result<Vec<_>, _>>()?;
-        let address =
-            GraphAddress { nodes: planned.iter().map(|node| node.address.clone()).collect(), graph: graph.name.clone() };
+        let address = GraphAddress {
+            nodes: planned.iter().map(|node| node.address.clone()).collect(),
+            graph: graph.name.clone(),
+            tls: self.tls.clone(),
+        };
         if self.launcher == Launcher::Print {
             let commands = planned.iter().map(|node| format!("mangrove {}\n", shell_words(&node.arguments)));
             return output::print_text(&commands.collect::<String>());
@@ -82,29 +81,23 @@ impl Up {
         output::print_text(&format!("{address}\n"))
     }
 
-    fn planned(&self, node: u16, graph: &GraphRecord) -> Result<Planned, Failure> {
-        // Shards go round the nodes, and the replicas of each are on the nodes behind its first.
-        let is_here = |shard: &u16| (0..self.replicas).any(|replica| (shard + replica) % self.nodes == node);
-        let own: Vec<String> = (0..graph.placement.shards).filter(is_here).map(|shard| shard.to_string()).collect();
-        let (name, shards) = (format!("node-{node}"), own.join(","));
-        let address = free_address().map_err(failed)?;
-        let directory = self.data.join(&name).to_string_lossy().into_owned();
-        let log = self.create.log.to_string();
-        let arguments = [
-            "node",
-            &graph.name,
-            "--as",
-            &name,
-            "--data",
-            &directory,
-            "--shards",
-            &shards,
-            "--listen",
-            &address,
-            "--log",
-            &log,
-        ];
-        Ok(Planned { arguments: arguments.map(str::to_owned).to_vec(), name, address, shards })
+    fn planned(&self, number: u16, graph: &GraphRecord) -> Result<Planned, Failure> {
+        let shards = cluster::shards_of_node(number, self.nodes, self.replicas, graph.placement.shards);
+        let shards = shards.map_err(|error| Failure::Usage(error.to_string()))?.iter().map(u16::to_string).collect();
+        let (name, address) = (format!("node-{number}"), free_address().map_err(failed)?);
+        let data = self.data.join(&name);
+        let log = &self.create.log;
+        let mut arguments = vec!["node".to_owned(), graph.name.clone()];
+        let mut option = |name: &str, value: &dyn std::fmt::Display| arguments.extend([name.to_owned(), value.to_string()]);
+        option("--number", &number);
+        option("--of", &self.nodes);
+        option("--replicas", &self.replicas);
+        option("--data", &data.display());
+        option("--listen", &address);
+        option("--log", &log.log);
+        log.log_config.iter().for_each(|file| option("--log-config", &file.display()));
+        self.tls.iter().for_each(|directory| option("--tls", &directory.display()));
+        Ok(Planned { name, address, shards, arguments })
     }
 }
 
@@ -146,7 +139,7 @@ impl Started {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().map_err(failed)?;
-        say(&format!("{}: process {}, {}, shards {}", node.name, child.id(), node.address, node.shards));
+        say(&format!("{}: process {}, {}, shards {}", node.name, child.id(), node.address, node.shards.join(",")));
         self.nodes.push((child, log.to_owned()));
         Ok(())
     }

@@ -122,7 +122,7 @@ impl Nodes {
         let address = listener.local_addr().expect("an address").to_string();
         let node = start(at, &self.stores[at], &self.log, address);
         if let Some(served) = &mut self.served {
-            served.insert(at, serve(&node, listener).expect("a server"));
+            served.insert(at, serve(&node, listener, None).expect("a server"));
         }
         self.nodes.insert(at, node);
     }
@@ -145,7 +145,7 @@ impl Nodes {
     pub fn client(&self) -> Arc<Gateway> {
         let Some(served) = &self.served else { return gateway(&self.nodes, self.placement) };
         let nodes = served.iter().map(|serving| serving.address.to_string()).collect();
-        Ways::find(&GraphAddress { nodes, graph: "test".into() }, "a client").expect("a node").gateway()
+        Ways::find(&GraphAddress { nodes, graph: "test".into(), tls: None }, "a client").expect("a node").gateway()
     }
 }
 
