@@ -26,8 +26,9 @@ const PARTITION: i32 = 0;
 const PATIENCE: Duration = Duration::from_secs(15);
 /// How long to wait before the brokers are asked anew.
 const REST: Duration = Duration::from_millis(300);
-/// Records that are taken together.
+/// Records that are taken together, and about so many bytes of them.
 const BATCH: usize = 1_000;
+const BATCH_BYTES: usize = 8 << 20;
 /// A reader that stands at the end asks the brokers again after so long whether it still does, and how long they may take.
 const ASKING: Duration = Duration::from_secs(1);
 const ANSWERING: Duration = Duration::from_secs(1);
@@ -191,12 +192,16 @@ impl KafkaReader {
 
 impl LogReader for KafkaReader {
     fn read(&mut self, patience: Duration, out: &mut Vec<(u64, Vec<u8>)>) -> Result<bool> {
-        let mut wait = patience;
+        let (mut wait, mut bytes) = (patience, 0);
         for _ in 0..BATCH {
+            if bytes >= BATCH_BYTES {
+                break;
+            }
             match self.consumer.poll(wait) {
                 None => break,
                 Some(Ok(message)) => {
                     let record = message.payload().unwrap_or_default().to_vec();
+                    bytes += record.len();
                     out.push((message.offset() as u64, record));
                     self.next = message.offset() as u64 + 1;
                     (self.at_end, wait) = (false, Duration::ZERO);

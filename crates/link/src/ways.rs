@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mangrove_cluster::Placement;
@@ -21,6 +21,8 @@ use crate::identity::Identity;
 const FRESH: Duration = Duration::from_secs(2);
 /// A node that did not answer is not asked again for so long.
 const REST: Duration = Duration::from_millis(200);
+/// How often who waits for connections looks whether there are enough.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// `mangrove://host:port,host:port/NAME?tls=DIRECTORY`: nodes of a graph, any of which tells of the others.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,6 +81,8 @@ struct Found {
     identity: Option<Identity>,
     graph: GraphRecord,
     state: Mutex<State>,
+    /// A thread has tried to connect.
+    tried: Condvar,
 }
 
 #[derive(Default)]
@@ -88,8 +92,10 @@ struct State {
     asked: Option<Instant>,
     links: HashMap<String, Arc<Link>>,
     failed: HashMap<String, Instant>,
-    /// To which a thread makes a connection that nobody waits for.
+    /// To which threads make connections.
     awaited: HashSet<String>,
+    /// Why the last connection that failed did.
+    why: Option<String>,
     /// Counts the times at which a node was chosen.
     turn: usize,
 }
@@ -115,7 +121,14 @@ impl Ways {
                     let links = HashMap::from([(node.clone(), Arc::new(link))]);
                     let state = State { members, writer, asked: Some(Instant::now()), links, ..State::default() };
                     let (seeds, name) = (address.nodes.clone(), name.to_owned());
-                    return Ok(Self(Arc::new(Found { seeds, name, identity, graph, state: Mutex::new(state) })));
+                    return Ok(Self(Arc::new(Found {
+                        seeds,
+                        name,
+                        identity,
+                        graph,
+                        state: Mutex::new(state),
+                        tried: Condvar::new(),
+                    })));
                 }
                 Ok(_) => why = Some(GraphError::Unavailable(format!("the node at {node} said something else"))),
                 Err(error) => why = Some(error),
@@ -151,12 +164,36 @@ impl Found {
         state.members.iter().filter(|member| !member.shards.is_empty()).cloned().partition(is_connected)
     }
 
+    /// The members that are connected, once they have all shards. Connections to the others are made at the same time.
+    fn covering(of: &Arc<Self>) -> Result<Vec<ShardNode>> {
+        let mut is_first = true;
+        loop {
+            let (connected, others) = of.members();
+            let there =
+                connected.into_iter().filter_map(|member| Some((of.connected(&member.address)? as _, member.shards)));
+            let there: Vec<ShardNode> = there.collect();
+            let covered: BTreeSet<u16> = there.iter().flat_map(|(_, shards)| shards).copied().collect();
+            let missing = (0..of.graph.placement.shards).find(|shard| !covered.contains(shard));
+            if is_first {
+                others.into_iter().for_each(|member| Self::link_later(of, member.address));
+            }
+            let Some(missing) = missing else { return Ok(there) };
+            let state = of.state();
+            if state.awaited.is_empty() && !is_first {
+                let why = state.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+                return Err(GraphError::Unavailable(format!("no node has shard {missing}{why}")));
+            }
+            is_first = false;
+            drop(of.tried.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
     /// A connection that is there.
     fn connected(&self, address: &str) -> Option<Arc<Link>> {
         self.state().links.get(address).filter(|link| !link.is_gone()).cloned()
     }
 
-    /// Makes a connection that nobody waits for.
+    /// Makes a connection in another thread.
     fn link_later(of: &Arc<Self>, address: String) {
         let mut state = of.state();
         let has_failed = state.failed.get(&address).is_some_and(|failed| failed.elapsed() < REST);
@@ -166,8 +203,11 @@ impl Found {
         drop(state);
         let (found, wanted) = (of.clone(), address.clone());
         let connecting = std::thread::Builder::new().name("mangrove link".into()).spawn(move || {
-            let _ = found.link(&address); // it is noted that it failed
-            found.state().awaited.remove(&address);
+            let made = found.link(&address);
+            let mut state = found.state();
+            state.awaited.remove(&address);
+            state.why = made.err().map(|error| error.to_string()).or(state.why.take());
+            found.tried.notify_all();
         });
         if let Err(error) = connecting {
             tracing::warn!(%error, "no thread connects to a node");
@@ -215,8 +255,9 @@ impl Found {
         if state.asked.is_some_and(|asked| asked.elapsed() < fresh) {
             return Ok(());
         }
-        let known = state.members.iter().map(|member| member.address.clone());
-        let addresses: Vec<String> = known.chain(self.seeds.iter().cloned()).filter(|address| !address.is_empty()).collect();
+        let known = state.members.iter().map(|member| &member.address).chain(&self.seeds);
+        let mut addresses: Vec<String> = known.filter(|address| !address.is_empty()).cloned().collect();
+        addresses.sort_by_key(|address| state.links.get(address).is_none_or(|link| link.is_gone())); // connected ones tell at once
         drop(state);
         let mut why = GraphError::Unavailable("the graph has no nodes".into());
         for address in addresses {
@@ -267,34 +308,14 @@ impl Peers for Ways {
     }
 
     fn with_shards(&self) -> Result<Vec<ShardNode>> {
-        let (all, mut why) = (self.0.graph.placement.shards, None);
+        let mut why = None;
         for fresh in [FRESH, REST] {
             if let Err(error) = self.0.ask(fresh) {
                 why = Some(error);
             }
-            let (mut there, mut covered): (Vec<ShardNode>, BTreeSet<u16>) = (Vec::new(), BTreeSet::new());
-            let (connected, others) = self.0.members();
-            for Member { address, shards, .. } in connected.into_iter().chain(others) {
-                let link = match self.0.connected(&address) {
-                    // Who is not needed now may come later.
-                    None if shards.iter().all(|shard| covered.contains(shard)) => {
-                        Found::link_later(&self.0, address);
-                        continue;
-                    }
-                    None => self.0.link(&address),
-                    Some(link) => Ok(link),
-                };
-                match link {
-                    Ok(link) => {
-                        covered.extend(&shards);
-                        there.push((link, shards));
-                    }
-                    Err(error) => why = Some(error),
-                }
-            }
-            match (0..all).find(|shard| !covered.contains(shard)) {
-                None => return Ok(there),
-                Some(missing) => why = why.or(Some(GraphError::Unavailable(format!("no node has shard {missing}")))),
+            match Found::covering(&self.0) {
+                Ok(there) => return Ok(there),
+                Err(error) => why = why.or(Some(error)),
             }
         }
         Err(why.unwrap_or_else(|| GraphError::Unavailable("the graph has no nodes".into())))

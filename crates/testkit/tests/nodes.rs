@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mangrove_cluster::gateway::{Gateway, Limits, Peer};
-use mangrove_cluster::log::{Commit, Log, MemoryLog, PartAt, Record, RequestId, Section, Standing};
+use mangrove_cluster::log::{Commit, CutPace, Log, MemoryLog, PartAt, Record, RequestId, Section, Standing};
 use mangrove_cluster::node::{LocalPeer, Session};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
 use mangrove_cluster::wire::{Call, Reply};
@@ -182,6 +182,32 @@ fn side_by_side(mut nodes: Nodes) {
         assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
         nodes.reopen().expect("it opens again");
     }
+}
+
+/// A shard is behind by more than the time for which others keep what nobody reads, and stays so. Reads and writes find a cut that all have.
+#[test]
+fn a_shard_that_stays_behind_stops_nobody() {
+    let behind = Duration::from_millis(CutPace::default().free * 3 / 2);
+    let nodes = Nodes::with_a_slow_shard(2, 4, IdSpace::Graph, behind);
+    add_one(&nodes.gateway, -1).expect("the first");
+    assert_eq!(numbers(&nodes.gateway).expect("a cut").len(), 2);
+    let stopped = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _ending = Ending(&stopped);
+        scope.spawn(|| {
+            let writer = nodes.client();
+            (1..).take_while(|_| !stopped.load(Ordering::Relaxed)).for_each(|number| {
+                add_one(&writer, number).expect("a commit");
+                std::thread::sleep(Duration::from_millis(100));
+            });
+        });
+        for _ in 0..2 {
+            std::thread::sleep(behind);
+            assert!(!numbers(&nodes.client()).expect("a cut").is_empty());
+        }
+    });
+    numbers(&nodes.gateway).expect("a cut");
+    assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
 }
 
 /// A transaction that does not fit into one record is written in parts. They do nothing until its commit names them.

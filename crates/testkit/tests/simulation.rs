@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mangrove_cluster::log::{
     CutPace, Cuts, Event, Follower, Found, Output, Position, Record, RequestId, Section, Standing, Transaction, WriterCore,
-    WriterPace,
+    WriterPace, rank,
 };
 use mangrove_testkit::graphs::Random;
 
@@ -25,7 +25,7 @@ const RUNS: u64 = 3_000;
 const GATEWAYS: usize = 3;
 const SHARDS: u16 = 3;
 const STEPS: usize = 700;
-const CUTS: CutPace = CutPace { free: 40, held: 200, count: 8 };
+const CUTS: CutPace = CutPace { free: 40, spared: 80, held: 200, count: 8 };
 const PACE: WriterPace = WriterPace { silence: 60, again: 25, alive: 20, cut: 6, group: 3, remembered: 1_000_000 };
 
 /// A part of the design that a run does without. The checks must notice.
@@ -338,7 +338,12 @@ impl Shard {
             self.cuts = Cuts::new(self.position.standing.number, self.applied.clone(), CUTS);
         } else if step.is_cut {
             self.position = Position::from_bytes(&self.follower.position().to_bytes().expect("bytes")).expect("a position");
-            self.cuts.made(commit, changed.map(|first| (first, self.applied.clone())), now);
+            self.cuts.made(
+                commit,
+                rank(self.cuts.applied(), commit),
+                changed.map(|first| (first, self.applied.clone())),
+                now,
+            );
         }
     }
 }

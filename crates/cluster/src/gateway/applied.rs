@@ -4,21 +4,24 @@ use std::sync::Arc;
 
 use mangrove_graph::{GraphError, ReadContext, Result};
 
-use super::Peer;
+use super::{Peer, ShardNode};
 use crate::at_once::each_at_once;
+use crate::log::Reached;
 use crate::wire::{Call, Reply, damaged};
 
 /// How far the shards have applied the log.
 pub struct Applied {
     /// By shard: which node has come how far.
-    nodes: Vec<Vec<(usize, u64)>>,
+    nodes: Vec<Vec<(usize, Reached)>>,
+    /// To which number a shard had come that was behind when it was asked last.
+    behind: Option<u64>,
     /// Why the last of those that do not tell does not.
     why: Option<String>,
 }
 
 impl Applied {
-    pub fn new(shards: u16) -> Self {
-        Self { nodes: vec![Vec::new(); usize::from(shards)], why: None }
+    pub fn new(shards: u16, behind: Option<u64>) -> Self {
+        Self { nodes: vec![Vec::new(); usize::from(shards)], behind, why: None }
     }
 
     /// How many shards the graph has.
@@ -31,6 +34,11 @@ impl Applied {
         self.nodes.iter().any(Vec::is_empty)
     }
 
+    /// Asks all nodes for their shards, without waiting for a number.
+    pub fn ask_all(&mut self, nodes: &[ShardNode], gives_up: bool, limits: Option<&ReadContext>) -> Result<()> {
+        self.ask(nodes.iter().map(|(peer, shards)| (peer, shards.clone())), 0, gives_up, limits)
+    }
+
     /// Asks nodes for their shards. They wait a little for a number. `gives_up` leaves nodes out that seem to be frozen.
     pub fn ask<'p>(
         &mut self,
@@ -41,7 +49,7 @@ impl Applied {
     ) -> Result<()> {
         let nodes: Vec<_> = nodes.enumerate().filter(|(_, (_, shards))| !shards.is_empty()).collect();
         let told = each_at_once(nodes, |(at, (peer, shards))| {
-            let call = Call::Applied { shards: shards.clone(), from };
+            let call = Call::Applied { shards: shards.clone(), from, behind: self.behind };
             let reply = if gives_up { peer.call_or_give_up(&call, limits) } else { peer.call(&call, limits) }?;
             let Reply::Applied(numbers) = reply else { return Err(damaged("numbers")) };
             Ok((at, shards, numbers))
@@ -55,11 +63,11 @@ impl Applied {
                 }
                 Err(error) => return Err(error),
             };
-            for (shard, number) in shards.into_iter().zip(numbers) {
+            for (shard, reached) in shards.into_iter().zip(numbers) {
                 let Some(of_shard) = self.nodes.get_mut(usize::from(shard)) else { continue };
                 of_shard.retain(|(known, _)| *known != at);
-                match number {
-                    Ok(number) => of_shard.push((at, number)),
+                match reached {
+                    Ok(reached) => of_shard.push((at, reached)),
                     Err(what) => self.why = Some(what),
                 }
             }
@@ -68,12 +76,22 @@ impl Applied {
     }
 
     fn best(&self, shard: u16) -> Option<(usize, u64)> {
-        self.nodes.get(usize::from(shard))?.iter().copied().max_by_key(|(_, number)| *number)
+        self.furthest(shard).map(|(at, reached)| (at, reached.number))
+    }
+
+    fn furthest(&self, shard: u16) -> Option<(usize, Reached)> {
+        self.nodes.get(usize::from(shard))?.iter().copied().max_by_key(|(_, reached)| reached.number)
     }
 
     /// The number to which all shards have come.
     pub fn least(&self) -> u64 {
         (0..self.nodes.len() as u16).map(|shard| self.best(shard).map_or(0, |(_, number)| number)).min().unwrap_or(0)
+    }
+
+    /// The number of the last coarse cut to which all shards have come: the others keep it rather than the cuts around it.
+    pub fn coarse(&self) -> u64 {
+        let coarse = |shard| self.furthest(shard).map_or(0, |(_, reached)| reached.coarse);
+        (0..self.nodes.len() as u16).map(coarse).min().unwrap_or(0)
     }
 
     /// The number to which all shards have come, if that is `from` or after it.
@@ -92,17 +110,19 @@ impl Applied {
 
     /// Whether all nodes that have answered have come to a number, with all shards.
     pub fn all_nodes_have(&self, number: u64) -> bool {
-        self.nodes.iter().all(|of_shard| !of_shard.is_empty() && of_shard.iter().all(|(_, applied)| *applied >= number))
+        self.nodes
+            .iter()
+            .all(|of_shard| !of_shard.is_empty() && of_shard.iter().all(|(_, reached)| reached.number >= number))
     }
 
     /// The sum of all numbers, which grows as long as some node goes on.
     pub fn sum(&self) -> u64 {
-        self.nodes.iter().flatten().map(|(_, number)| *number).sum()
+        self.nodes.iter().flatten().map(|(_, reached)| reached.number).sum()
     }
 
     /// Whether a node has come to a number with a shard.
     pub fn has_come(&self, at: usize, shard: u16, number: u64) -> bool {
-        self.nodes[usize::from(shard)].iter().any(|(node, applied)| *node == at && *applied >= number)
+        self.nodes[usize::from(shard)].iter().any(|(node, reached)| *node == at && reached.number >= number)
     }
 
     /// A message, and which shard is behind the others.

@@ -95,6 +95,8 @@ pub struct Gateway {
     looked: Condvar,
     /// The last commit of this process. It reads nothing older.
     own: AtomicU64,
+    /// To which number a shard had come that was behind when all were asked last.
+    behind: AtomicU64,
 }
 
 #[derive(Default)]
@@ -119,8 +121,8 @@ impl Drop for Looking<'_> {
 
 impl Gateway {
     pub fn new(peers: Arc<dyn Peers>) -> Arc<Self> {
-        let (current, looked, own) = (Mutex::default(), Condvar::new(), AtomicU64::new(0));
-        let new = Arc::new(Self { peers, current, looked, own });
+        let (current, looked, own, behind) = (Mutex::default(), Condvar::new(), AtomicU64::new(0), AtomicU64::new(u64::MAX));
+        let new = Arc::new(Self { peers, current, looked, own, behind });
         let tidied = Arc::downgrade(&new);
         // Without that thread, nodes keep a cut that nobody reads until it is too old.
         let _ = std::thread::Builder::new().name("mangrove gateway".into()).spawn(move || tidy(&tidied));
@@ -166,7 +168,7 @@ impl Gateway {
         let (own, mut last) = (self.own(), (0, Instant::now()));
         loop {
             let nodes = self.peers.with_shards()?;
-            let mut applied = Applied::new(self.placement().shards);
+            let mut applied = Applied::new(self.placement().shards, None);
             applied.ask(nodes.iter().map(|(peer, shards)| (peer, shards.clone())), own, true, limits)?;
             let sum = applied.sum();
             if applied.all_nodes_have(own) {
@@ -224,12 +226,13 @@ impl Gateway {
     /// The newest cut that all shards have. Who is hurried waits for no node that seems to be frozen.
     fn newer(&self, from: u64, seen: &Seen, is_hurried: bool, limits: Option<&ReadContext>) -> Result<HeldCut> {
         let nodes = self.peers.with_shards()?;
-        let mut applied = Applied::new(self.placement().shards);
+        let mut applied = Applied::new(self.placement().shards, Some(self.behind.load(Ordering::Relaxed)));
         // Only if a shard has no other node for a while, one that seems to be frozen is waited for.
-        applied.ask(nodes.iter().map(|(peer, shards)| (peer, shards.clone())), 0, true, limits)?;
+        applied.ask_all(&nodes, true, limits)?;
         if applied.is_incomplete() && !is_hurried {
-            applied.ask(nodes.iter().map(|(peer, shards)| (peer, shards.clone())), 0, false, limits)?;
+            applied.ask_all(&nodes, false, limits)?;
         }
+        self.behind.store(applied.coarse(), Ordering::Relaxed);
         if applied.least() < from {
             // The nodes that have come furthest wait until they come so far.
             let behind = applied.behind(from);
@@ -237,7 +240,13 @@ impl Gateway {
             applied.ask(behind.into_iter().map(furthest), from, true, limits)?;
         }
         let number = applied.all_have(from)?;
-        let cut = hold::hold(number, &nodes, &applied, seen);
+        let cut = match hold::hold(number, &nodes, &applied, seen) {
+            // Shards that are ahead may have left that cut out.
+            Err(GraphError::Unavailable(_)) if (from..number).contains(&applied.coarse()) => {
+                hold::hold(applied.coarse(), &nodes, &applied, seen)
+            }
+            cut => cut,
+        };
         cut.map_err(|error| match error {
             GraphError::Unavailable(what) => GraphError::Unavailable(applied.with_what_is_behind(what)),
             error => error,

@@ -25,7 +25,7 @@ mod standing;
 mod writer;
 
 pub use carrier::{Log, LogReader, MemoryLog};
-pub use cuts::{CutPace, Cuts, Found};
+pub use cuts::{COARSE, CutPace, Cuts, Found, Reached, rank};
 pub use follower::{Follower, LogError, Position, Step};
 pub use record::{Commit, GraphRecord, Member, PartAt, Record, RequestId, Section};
 pub use standing::Standing;

@@ -8,7 +8,7 @@ use mangrove_graph::{FollowerWrite, GraphError, ReadContext, Result, Schema, Sha
 
 use super::store::{CutView, ShardStore};
 use super::tail::{Entry, Tail};
-use crate::log::{CutPace, Cuts, Follower, Found, LogError, Position, Record, Section};
+use crate::log::{COARSE, CutPace, Cuts, Follower, Found, LogError, Position, Reached, Record, Section, rank};
 use crate::section::apply;
 use crate::wire::ShardStatus;
 
@@ -17,8 +17,8 @@ const VIEWS: usize = 4;
 /// A reader waits so long for a cut that the shard has not reached.
 const PATIENCE: Duration = Duration::from_millis(1_000);
 const PAUSE: Duration = Duration::from_millis(100);
-/// A shard that is so many cuts behind leaves some out.
-const CUTS_BEHIND: usize = 8;
+/// How often a reader that waits for a view looks whether it should stop.
+const LOOK: Duration = Duration::from_millis(20);
 
 type View = Box<dyn CutView>;
 
@@ -46,18 +46,22 @@ impl Pool {
     }
 
     /// Calls `f` with a view, once one is free, for a reader with these limits.
-    pub fn with<T>(&self, limits: Option<ReadContext>, f: impl FnOnce(&dyn ShardRead) -> T) -> T {
+    ///
+    /// # Errors
+    /// If the limits end the wait.
+    pub fn with<T>(&self, limits: Option<ReadContext>, f: impl FnOnce(&dyn ShardRead) -> T) -> Result<T> {
         let mut views = self.views();
         let mut view = loop {
             match views.pop() {
                 Some(view) => break view,
-                None => views = self.back.wait(views).unwrap_or_else(PoisonError::into_inner),
+                None => views = self.back.wait_timeout(views, LOOK).unwrap_or_else(PoisonError::into_inner).0,
             }
+            limits.as_ref().map_or(Ok(()), ReadContext::check)?;
         };
         drop(views);
         view.limit(limits);
         let back = GiveBack(self, Some(view));
-        f(back.1.as_deref().expect("it is given back at the end").store())
+        Ok(f(back.1.as_deref().expect("it is given back at the end").store()))
     }
 
     pub fn schema(&self) -> &Arc<Schema> {
@@ -105,6 +109,8 @@ struct Reading {
     follower: Follower,
     /// The records since the last cut that change the shard.
     open: Vec<Arc<Record>>,
+    /// The number at the last cut of the log.
+    before: u64,
 }
 
 impl Host {
@@ -158,7 +164,8 @@ impl Host {
     fn follow(&self, tail: &Tail) -> Result<(), (GraphError, bool)> {
         let failed = |error| (error, false);
         let follower = Follower::new(self.number, position_of(&*self.store).map_err(failed)?);
-        let (mut reading, mut from) = (Reading { follower: follower.clone(), open: Vec::new() }, follower.first());
+        let (before, mut from) = (follower.position().standing.number, follower.first());
+        let mut reading = Reading { follower: follower.clone(), open: Vec::new(), before };
         self.catch_up(follower.position().standing.number).map_err(failed)?;
         while !tail.is_stopped() {
             let batch = tail.next(from, PAUSE).map_err(|error| (error, tail.has_failed()))?;
@@ -167,7 +174,7 @@ impl Host {
             }
             self.read(&mut reading, &batch.records, tail)?;
             if batch.records.is_empty() && self.is_wanted(&reading) {
-                self.cut(&mut reading, tail).map_err(failed)?;
+                self.cut(&mut reading, 0, tail).map_err(failed)?;
             }
             if !batch.records.is_empty() {
                 from = reading.follower.position().next;
@@ -196,7 +203,7 @@ impl Host {
         if applied < number {
             let pool = Arc::new(Pool::new(&*self.store, number, self.newest().as_deref())?);
             let now = self.now();
-            let gone = self.cuts().made(number, Some((applied + 1, pool)), now);
+            let gone = self.cuts().made(number, 0, Some((applied + 1, pool)), now);
             drop(gone); // without the lock
         }
         Ok(())
@@ -211,16 +218,20 @@ impl Host {
             if step.section.is_some() {
                 reading.open.push(record.clone());
             }
-            left -= usize::from(step.is_cut);
-            if step.is_cut && (left == 0 || left.is_multiple_of(CUTS_BEHIND)) {
-                self.cut(reading, tail).map_err(|error| (error, false))?;
+            if step.is_cut {
+                let number = reading.follower.position().standing.number;
+                let rank = rank(reading.before, number);
+                (left, reading.before) = (left - 1, number);
+                if left == 0 || rank >= COARSE {
+                    self.cut(reading, rank, tail).map_err(|error| (error, false))?;
+                }
             }
         }
         Ok(())
     }
 
     /// Keeps the changes since the last cut, and makes one.
-    fn cut(&self, reading: &mut Reading, tail: &Tail) -> Result<()> {
+    fn cut(&self, reading: &mut Reading, rank: u32, tail: &Tail) -> Result<()> {
         let (position, open) = (reading.follower.position(), std::mem::take(&mut reading.open));
         let changed = match first_of(&open) {
             None => None,
@@ -235,14 +246,14 @@ impl Host {
             }
         };
         let now = self.now();
-        let gone = self.cuts().made(position.standing.number, changed, now);
+        let gone = self.cuts().made(position.standing.number, rank, changed, now);
         self.grown.notify_all();
         drop(gone); // without the lock
         Ok(())
     }
 
     fn apply(&self, section: &Section, tail: &Tail, store: &mut dyn FollowerWrite) -> Result<()> {
-        section.earlier.iter().try_for_each(|part| apply(&tail.part(*part, self.number)?, store))?;
+        tail.parts(&section.earlier, self.number).try_for_each(|part| apply(&part?, store))?;
         apply(&section.changes, store)
     }
 
@@ -277,18 +288,24 @@ impl Host {
         }
     }
 
-    /// The number of the newest cut. Waits for one at a number or after it.
+    /// Somebody waits for a shard that has come to this number.
+    pub fn spare(&self, number: u64) {
+        let now = self.now();
+        self.cuts().spare(number, now);
+    }
+
+    /// How far it is. Waits until it is at a number or after it.
     ///
     /// # Errors
     /// [`GraphError::Unavailable`] if it has not read the log to its end since the process began.
-    pub fn applied_from(&self, number: u64, until: Instant) -> Result<u64> {
+    pub fn reached(&self, number: u64, until: Instant) -> Result<Reached> {
         self.may_be_read()?;
         self.wanted.fetch_max(number, Ordering::Relaxed);
         let mut cuts = self.cuts();
         loop {
             let (left, is_ready) = (until.saturating_duration_since(Instant::now()), self.is_ready.load(Ordering::Relaxed));
             if is_ready && (cuts.applied() >= number || left.is_zero()) {
-                return Ok(cuts.applied());
+                return Ok(cuts.reached());
             }
             if left.is_zero() || number == 0 {
                 let applied = cuts.applied(); // another node may have the shard: whoever asks comes back

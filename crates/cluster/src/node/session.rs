@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use mangrove_graph::{CancelToken, GraphError, ReadContext, Result};
 
 use super::Node;
+use super::host::Host;
 use super::turns::Ticket;
-use crate::log::{PartAt, RequestId, Section, TRANSACTION_BYTES_MAX, Transaction};
+use crate::log::{PartAt, Reached, RequestId, Section, TRANSACTION_BYTES_MAX, Transaction};
 use crate::section::is_section;
 use crate::wire::{Ask, Call, HeldOf, NextLocals, Reply, answer};
 
@@ -69,9 +70,9 @@ impl Session {
                 let (graph, members, writer) = self.node.role.graph(Duration::ZERO)?;
                 Ok(Reply::Hello { graph, members, writer })
             }
-            Call::Applied { shards, from } => Ok(Reply::Applied(self.applied(&shards, from))),
+            Call::Applied { shards, from, behind } => Ok(Reply::Applied(self.applied(&shards, from, behind))),
             Call::Hold { number, shards } => {
-                let held = shards.iter().map(|(shard, version)| self.hold(*shard, number, *version));
+                let held = shards.iter().map(|(shard, version)| self.hold(*shard, number, *version, &cancel));
                 let held: Vec<_> = held.map(|held| held.map_err(|error| error.to_string())).collect();
                 if cancel.is_cancelled() {
                     // Nobody waits for it, and so nobody would give it back.
@@ -119,25 +120,26 @@ impl Session {
         }
     }
 
-    fn applied(&self, shards: &[u16], from: u64) -> Vec<Result<u64, String>> {
+    fn applied(&self, shards: &[u16], from: u64, behind: Option<u64>) -> Vec<Result<Reached, String>> {
         let until = Instant::now() + WAITING;
-        let applied = |shard: &u16| self.node.host(*shard).and_then(|host| host.applied_from(from, until));
-        let applied: Vec<_> = shards.iter().map(|shard| applied(shard).map_err(|error| error.to_string())).collect();
-        if applied.iter().flatten().any(|applied| *applied < from) {
+        let hosts: Vec<_> = shards.iter().map(|shard| self.node.host(*shard)).collect();
+        if let Some(number) = behind {
+            hosts.iter().flatten().for_each(|host| host.spare(number));
+        }
+        let reached = |host: Result<&Arc<Host>>| host.and_then(|host| host.reached(from, until));
+        let reached: Vec<_> = hosts.into_iter().map(|host| reached(host).map_err(|error| error.to_string())).collect();
+        if reached.iter().flatten().any(|reached| reached.number < from) {
             self.node.role.want_cut();
         }
-        applied
+        reached
     }
 
-    fn hold(&self, shard: u16, number: u64, version: Option<u64>) -> Result<HeldOf> {
+    fn hold(&self, shard: u16, number: u64, version: Option<u64>, cancel: &CancelToken) -> Result<HeldOf> {
         let pool = self.node.host(shard)?.hold(number)?;
         *self.held().entry((shard, number)).or_default() += 1; // from here on, the end of the session gives it back
-        let (statistics, next) = pool.with(None, |store| (store.statistics(), NextLocals::of_store(store)));
-        let (Ok(statistics), Ok(next)) = (&statistics, &next) else {
-            self.release(shard, number);
-            return Err(statistics.err().or(next.err()).unwrap_or(GraphError::Cancelled));
-        };
-        let (statistics, next) = (statistics.clone(), next.clone());
+        let limits = ReadContext { cancel: cancel.clone(), ..ReadContext::default() };
+        let found = pool.with(Some(limits), |store| Ok((store.statistics()?, NextLocals::of_store(store)?))).flatten();
+        let (statistics, next) = found.inspect_err(|_| self.release(shard, number))?;
         let schema = (version != Some(pool.version())).then(|| pool.schema().clone());
         Ok(HeldOf { version: pool.version(), schema, statistics, next })
     }
@@ -160,7 +162,7 @@ impl Session {
         let deadline = left.map(|left| Instant::now() + left);
         let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
         let pool = self.node.host(shard)?.at(number)?;
-        pool.with(Some(limits), |store| answer(store, ask)).map(Reply::Answer)
+        pool.with(Some(limits), |store| answer(store, ask)).flatten().map(Reply::Answer)
     }
 
     fn begin(&self, turn: u64, patience: Duration) -> Reply {

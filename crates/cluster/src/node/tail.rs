@@ -174,22 +174,20 @@ impl Tail {
         }
     }
 
-    /// The changes that a part has, for a shard.
-    ///
-    /// # Errors
-    /// [`GraphError::Corrupt`] if something else stands there, [`GraphError::Unavailable`] if the log cannot be read.
-    pub fn part(&self, at: PartAt, of: u16) -> Result<Arc<[u8]>> {
-        let is_it = |entry: &&Entry| entry.offset == at.offset;
-        let known = self.ring().records.iter().map(|(entry, _)| entry).find(is_it).cloned();
-        let entry = match known {
-            Some(entry) => Some(entry),
-            None => self.far_behind(at.offset, at.offset + 1)?.records.into_iter().next(),
-        };
-        match entry.as_ref().map(|entry| (entry.sum, &*entry.record)) {
-            Some((sum, Record::Part { shard, changes, .. })) if sum == at.sum && *shard == of => Ok(changes.clone()),
-            Some(_) => Err(GraphError::corrupt("a commit names a part that is not in the log")),
-            None => Err(GraphError::Unavailable("a part of a commit cannot be read".into())),
-        }
+    /// The changes that parts have, for a shard, one after the other. What is not in memory is read from the log, which is read once if the parts are
+    /// in order.
+    pub fn parts<'t>(&'t self, parts: &'t [PartAt], of: u16) -> impl Iterator<Item = Result<Arc<[u8]>>> + 't {
+        let mut later = Later::default();
+        parts.iter().map(move |at| {
+            let is_it = |entry: &&Entry| entry.offset == at.offset;
+            let known = self.ring().records.iter().map(|(entry, _)| entry).find(is_it).cloned();
+            let entry = if known.is_some() { known } else { later.find(self, at.offset)? };
+            match entry.as_ref().map(|entry| (entry.sum, &*entry.record)) {
+                Some((sum, Record::Part { shard, changes, .. })) if sum == at.sum && *shard == of => Ok(changes.clone()),
+                Some(_) => Err(GraphError::corrupt("a commit names a part that is not in the log")),
+                None => Err(GraphError::Unavailable("a part of a commit cannot be read".into())),
+            }
+        })
     }
 
     /// Some records that are not in memory any longer.
@@ -200,6 +198,40 @@ impl Tail {
         }
         found.retain(|(offset, _)| *offset < until);
         Ok(Batch { records: decoded(found)?.into_iter().map(|(entry, _)| entry).collect(), end: None })
+    }
+}
+
+/// A reader of what is not in memory.
+#[derive(Default)]
+struct Later {
+    reader: Option<Box<dyn LogReader>>,
+    read: VecDeque<(u64, Vec<u8>)>,
+    next: u64,
+}
+
+impl Later {
+    /// The record at an offset, or `None` if the node is about to end.
+    fn find(&mut self, tail: &Tail, offset: u64) -> Result<Option<Entry>> {
+        let reader = match &mut self.reader {
+            Some(reader) if offset >= self.next => reader,
+            reader => {
+                (self.read, self.next) = (VecDeque::new(), offset);
+                reader.insert(tail.log.reader(offset)?)
+            }
+        };
+        while !tail.is_stopped() {
+            while let Some((at, bytes)) = self.read.pop_front() {
+                self.next = at + 1;
+                if at >= offset {
+                    let entry = decoded(vec![(at, bytes)])?.pop().map(|(entry, _)| entry);
+                    return Ok(entry.filter(|entry| entry.offset == offset));
+                }
+            }
+            let mut found = Vec::new();
+            reader.read(PAUSE, &mut found)?;
+            self.read.extend(found);
+        }
+        Ok(None)
     }
 }
 

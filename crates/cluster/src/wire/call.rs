@@ -7,16 +7,18 @@ use mangrove_graph::{Schema, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::ask::{Answer, Ask, NextLocals};
-use crate::log::{GraphRecord, Member, PartAt, RequestId, Section};
+use crate::log::{GraphRecord, Member, PartAt, Reached, RequestId, Section};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Call {
     /// What graph is this, and who has its shards?
     Hello,
-    /// The newest cuts of shards. Waits a little for one at a number or after it.
+    /// How far are shards? Waits a little until they are at a number or after it. If who asks waits for a shard that is behind, cuts from that number
+    /// on are kept longer.
     Applied {
         shards: Vec<u16>,
         from: u64,
+        behind: Option<u64>,
     },
     /// Keeps the cut of a number of some shards. The schema of each is sent if it is not of this version.
     Hold {
@@ -79,8 +81,8 @@ pub enum Reply {
         members: Vec<Member>,
         writer: Option<u64>,
     },
-    /// For each shard, its newest cut, or why there is none.
-    Applied(Vec<Result<u64, String>>),
+    /// How far each shard is, or why it does not tell.
+    Applied(Vec<Result<Reached, String>>),
     /// For each shard, what there is to know of it, or why it is not there.
     Held(Vec<Result<HeldOf, String>>),
     Released,

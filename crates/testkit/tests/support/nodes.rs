@@ -5,15 +5,16 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use mangrove_cluster::Placement;
 use mangrove_cluster::gateway::{Gateway, Limits, Peer, Peers, ShardNode, Sought, Way};
 use mangrove_cluster::log::{GraphRecord, Log, MemoryLog, Record, WriterPace};
-use mangrove_cluster::node::{LocalPeer, Node, NodeOptions, Session};
+use mangrove_cluster::node::{CutView, LocalPeer, Node, NodeOptions, Session, ShardStore};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
 use mangrove_cluster::wire::{Call, Reply, SentError, from_bytes, to_bytes};
 use mangrove_directory::{Durability, OpenOptions, Patience, ShardOf, Store, Writer};
-use mangrove_graph::{GraphError, GraphView, GraphWrite, IdSpace, ReadContext, Result};
+use mangrove_graph::{FollowerWrite, GraphError, GraphView, GraphWrite, IdSpace, ReadContext, Result};
 use mangrove_link::{GraphAddress, Serving, Ways, serve};
 use mangrove_testkit::oracle::Oracle;
 use mangrove_testkit::suite::{Condensing, StoreUnderTest, Transaction};
@@ -33,6 +34,8 @@ pub struct Nodes {
     home: TempDir,
     /// Where each node is served, if they are.
     served: Option<Vec<Serving>>,
+    /// How long shard 0 takes for each change, on top of what it needs.
+    slow: Duration,
 }
 
 fn open(home: &Path, graph: &GraphRecord, node: usize, number: u16) -> Store {
@@ -58,7 +61,12 @@ impl Nodes {
     /// # Panics
     /// If they do not start.
     pub fn new(nodes: usize, shards: u16, id_space: IdSpace) -> Self {
-        Self::made(nodes, shards, 1, id_space, None)
+        Self::made(nodes, shards, 1, id_space, None, Duration::ZERO)
+    }
+
+    /// The same, with a shard 0 that takes so long for each change.
+    pub fn with_a_slow_shard(nodes: usize, shards: u16, id_space: IdSpace, slow: Duration) -> Self {
+        Self::made(nodes, shards, 1, id_space, None, slow)
     }
 
     /// The same, with clients that connect to them.
@@ -68,16 +76,23 @@ impl Nodes {
 
     /// The same, with so many nodes that have each shard.
     pub fn replicated(nodes: usize, shards: u16, replicas: usize, id_space: IdSpace) -> Self {
-        Self::made(nodes, shards, replicas, id_space, Some(Vec::new()))
+        Self::made(nodes, shards, replicas, id_space, Some(Vec::new()), Duration::ZERO)
     }
 
-    fn made(count: usize, shards: u16, replicas: usize, id_space: IdSpace, served: Option<Vec<Serving>>) -> Self {
+    fn made(
+        count: usize,
+        shards: u16,
+        replicas: usize,
+        id_space: IdSpace,
+        served: Option<Vec<Serving>>,
+        slow: Duration,
+    ) -> Self {
         let (home, log) = (tempfile::tempdir().expect("a temporary directory"), MemoryLog::default());
         let placement = Placement { shards, seed: 7, id_space };
         let graph = GraphRecord { id: 99, name: "test".into(), placement };
         log.append(Record::Graph(graph).to_bytes().expect("bytes")).expect("a log");
         let (gateway, stores) = (gateway(&[], placement), Vec::new());
-        let mut new = Self { nodes: Vec::new(), stores, gateway, log, placement, replicas, home, served };
+        let mut new = Self { nodes: Vec::new(), stores, gateway, log, placement, replicas, home, served, slow };
         new.start_all(count);
         new
     }
@@ -120,7 +135,7 @@ impl Nodes {
     pub fn start(&mut self, at: usize) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
-        let node = start(at, &self.stores[at], &self.log, address);
+        let node = start(at, &self.stores[at], self.slow, &self.log, address);
         if let Some(served) = &mut self.served {
             served.insert(at, serve(&node, listener, None).expect("a server"));
         }
@@ -149,13 +164,43 @@ impl Nodes {
     }
 }
 
-fn start(at: usize, stores: &[(u16, Store)], log: &MemoryLog, address: String) -> Arc<Node> {
+/// A store that takes so long for each change, on top of what it needs.
+struct Slow(Store, Duration);
+
+impl ShardStore for Slow {
+    fn view(&self) -> Result<Box<dyn CutView>> {
+        ShardStore::view(&self.0)
+    }
+
+    fn log_position(&self) -> Result<Option<Vec<u8>>> {
+        ShardStore::log_position(&self.0)
+    }
+
+    fn change(&self, work: &mut dyn FnMut(&mut dyn FollowerWrite) -> Result<()>) -> Result<()> {
+        std::thread::sleep(self.1);
+        self.0.change(work)
+    }
+
+    fn bytes(&self) -> Result<u64> {
+        self.0.bytes()
+    }
+
+    fn check(&self) -> Result<Vec<String>> {
+        ShardStore::check(&self.0)
+    }
+}
+
+fn start(at: usize, stores: &[(u16, Store)], slow: Duration, log: &MemoryLog, address: String) -> Arc<Node> {
+    let store = |(number, store): &(u16, Store)| match number {
+        0 if !slow.is_zero() => (0, Box::new(Slow(store.clone(), slow)) as Box<dyn ShardStore>),
+        _ => (*number, Box::new(store.clone()) as _),
+    };
     let options = NodeOptions {
         name: format!("node-{at}"),
         address,
         process: process(),
         log: Arc::new(log.clone()),
-        stores: stores.iter().map(|(number, store)| (*number, Box::new(store.clone()) as _)).collect(),
+        stores: stores.iter().map(store).collect(),
         pace: PACE,
     };
     Node::start(options).expect("a node")
