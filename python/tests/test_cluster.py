@@ -275,6 +275,22 @@ def test_an_attached_node_ends_with_its_input(log, tmp_path):
     assert node.wait(timeout=60) == 0
 
 
+def test_a_topic_that_would_lose_records_is_refused(log, tmp_path):
+    name = "mangrove.lossy.commit"
+    settings = ["--partitions", "1", "--config", "retention.ms=1000", "--config", "max.message.bytes=1000000"]
+    made = ["org.apache.kafka.tools.TopicCommand", "--bootstrap-server", log.removeprefix("kafka://"), "--create", "--topic", name, *settings]
+    subprocess.run([*brokers.JAVA, "-cp", f"{brokers.fetch()}/*", *made], check=True, capture_output=True, timeout=60)
+    where = ["--data", tmp_path, "--listen", "127.0.0.1:0", "--log", log]
+    for arguments in (["cluster", "create", "lossy", "--log", log], ["node", "lossy", "--number", "0", "--of", "1", *where]):
+        done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1
+        assert "would lose records: it has retention.ms=1000 and not -1, max.message.bytes=1000000 and not 67108864" in done.stderr
+    # Who looks for a graph that is not there makes no topic.
+    for _ in range(2):
+        done = subprocess.run([*COMMAND, "node", "nobody", "--number", "0", "--of", "1", *map(str, where)], capture_output=True, text=True, timeout=60)
+        assert "there is no topic mangrove.nobody.commit" in done.stderr
+
+
 def test_what_cannot_be_is_refused(log, tmp_path):
     with pytest.raises(mg.OpenError, match="is no address of a graph: write mangrove://host:port/NAME"):
         mg.connect("localhost:7701")

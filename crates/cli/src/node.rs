@@ -1,13 +1,14 @@
 //! `mangrove node`: a node of a graph on many nodes.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use mangrove::cluster::{self, Log, NodeConfig, RunningNode};
+use mangrove::{GraphError, OpenError};
 
 use super::log::LogOptions;
 use super::{Failure, interrupt, say};
@@ -82,18 +83,19 @@ impl Node {
         interrupt::listen_to_end();
         let log = self.log.open(&self.graph)?;
         let (name, shards) = which.place(&*log)?;
-        let listener = TcpListener::bind(self.listen)
-            .map_err(|error| Failure::Request(format!("cannot listen on {}: {error}", self.listen)))?;
-        let listening = listener.local_addr().map_err(|error| Failure::Request(error.to_string()))?.to_string();
-        let Self { data, attached, tls, advertise, .. } = self;
-        let address = advertise.unwrap_or_else(|| listening.clone());
+        let Self { data, attached, tls, advertise, listen, .. } = self;
         let input_ended = Arc::new(AtomicBool::new(false));
         if attached {
             watch_input(input_ended.clone()).map_err(|error| Failure::Request(error.to_string()))?;
         }
-        let running = RunningNode::start(NodeConfig { name, data, shards, listener, address, tls, log })?;
-        say(&format!("listening on {listening}"));
-        while !interrupt::requested() && !running.is_asked_to_stop() && !input_ended.load(Ordering::Relaxed) {
+        let is_cancelled = || interrupt::requested() || input_ended.load(Ordering::Relaxed);
+        let config = NodeConfig { name, data, shards, listen, advertise, tls, log, is_cancelled: &is_cancelled };
+        let running = match RunningNode::start(config) {
+            Err(OpenError::Cluster(GraphError::Cancelled)) => return Ok(()),
+            started => started?,
+        };
+        say(&format!("listening on {}", running.address()));
+        while !is_cancelled() && !running.is_asked_to_stop() {
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
         running.stop();

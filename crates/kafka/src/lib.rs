@@ -4,17 +4,16 @@
 //! offsets that the brokers keep. What an acknowledgement says does not matter, because the writer counts what it has read.
 
 mod brokers;
+mod topic;
 
 use std::time::{Duration, Instant};
 
 use mangrove_cluster::log::{Log, LogReader};
 use mangrove_graph::{GraphError, Result};
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
-use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
-use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
+use rdkafka::producer::{BaseRecord, DefaultProducerContext, ThreadedProducer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
 pub use brokers::Brokers;
@@ -51,7 +50,22 @@ impl KafkaLog {
     /// If the brokers cannot be reached, or have no such topic.
     pub fn open(brokers: &Brokers, name: &str) -> Result<Self> {
         let topic = topic_of(name);
-        let producer: ThreadedProducer<_> = brokers
+        // A producer that asks for a topic has the brokers make it, with other settings than a log needs.
+        let asking: BaseConsumer = brokers.config().create().map_err(|error| unavailable("takes no client", error))?;
+        let found = asking.fetch_metadata(Some(&topic), PATIENCE).map_err(|error| unavailable("does not answer", error))?;
+        brokers.must_all_be_safe(&found)?;
+        match found.topics().first().map_or(0, |topic| topic.partitions().len()) {
+            1 => topic::must_keep_all(brokers, &topic)?,
+            0 => {
+                return Err(GraphError::Invalid(format!(
+                    "Kafka at {brokers} has no graph {name}: there is no topic {topic}"
+                )));
+            }
+            many => {
+                return Err(GraphError::Invalid(format!("the topic {topic} has {many} partitions, and a log has one")));
+            }
+        }
+        let producer = brokers
             .config()
             .set("acks", "all")
             .set("enable.idempotence", "true")
@@ -61,68 +75,20 @@ impl KafkaLog {
             .set("message.max.bytes", RECORD_BYTES_MAX.to_string())
             .create()
             .map_err(|error| unavailable("takes no producer", error))?;
-        let found = producer
-            .client()
-            .fetch_metadata(Some(&topic), PATIENCE)
-            .map_err(|error| unavailable("does not answer", error))?;
-        brokers.must_all_be_safe(&found)?;
-        let partitions = found.topics().first().map_or(0, |topic| topic.partitions().len());
-        match partitions {
-            1 => Ok(Self { brokers: brokers.clone(), topic, producer }),
-            0 => Err(GraphError::Invalid(format!("Kafka at {brokers} has no graph {name}: there is no topic {topic}"))),
-            many => Err(GraphError::Invalid(format!("the topic {topic} has {many} partitions, and a log has one"))),
-        }
+        Ok(Self { brokers: brokers.clone(), topic, producer })
     }
 
     /// Makes the topic of a new graph, with so many copies. Returns whether there was none.
     ///
     /// # Errors
-    /// If there are fewer brokers.
+    /// If there are fewer brokers, or if there is such a topic that would lose records.
     pub fn create(brokers: &Brokers, name: &str, copies: usize) -> Result<bool> {
-        let topic = topic_of(name);
-        let admin: AdminClient<DefaultClientContext> =
-            brokers.config().create().map_err(|error| unavailable("takes no client", error))?;
-        let (bytes, least) = (RECORD_BYTES_MAX.to_string(), (copies / 2 + 1).to_string());
-        let new = NewTopic::new(&topic, 1, TopicReplication::Fixed(copies as i32))
-            .set("cleanup.policy", "delete")
-            .set("retention.ms", "-1")
-            .set("retention.bytes", "-1")
-            .set("max.message.bytes", &bytes)
-            .set("min.insync.replicas", &least)
-            .set("unclean.leader.election.enable", "false");
-        let options = AdminOptions::new().operation_timeout(Some(PATIENCE)).request_timeout(Some(PATIENCE));
-        let made = now(admin.create_topics([&new], &options)).map_err(|error| unavailable("does not answer", error))?;
-        match made.into_iter().next() {
-            Some(Ok(_)) => Ok(true),
-            Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => Ok(false),
-            Some(Err((_, error))) => Err(GraphError::Invalid(format!("Kafka cannot make the topic {topic}: {error}"))),
-            None => Err(unavailable("does not say", "whether it made the topic")),
-        }
+        topic::create(brokers, &topic_of(name), copies)
     }
 }
 
 fn topic_of(name: &str) -> String {
     format!("mangrove.{name}.commit")
-}
-
-/// Waits for an answer of the client's own threads.
-fn now<T>(future: impl Future<Output = T>) -> T {
-    let waker = std::task::Waker::from(std::sync::Arc::new(Unpark(std::thread::current())));
-    let (mut context, mut future) = (std::task::Context::from_waker(&waker), std::pin::pin!(future));
-    loop {
-        if let std::task::Poll::Ready(done) = future.as_mut().poll(&mut context) {
-            return done;
-        }
-        std::thread::park_timeout(Duration::from_millis(50));
-    }
-}
-
-struct Unpark(std::thread::Thread);
-
-impl std::task::Wake for Unpark {
-    fn wake(self: std::sync::Arc<Self>) {
-        self.0.unpark();
-    }
 }
 
 impl Log for KafkaLog {

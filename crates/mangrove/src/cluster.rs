@@ -1,14 +1,15 @@
 //! A graph on many nodes as a backend, and a node of one.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
+use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mangrove_cluster::gateway::{CutGraph, Gateway, HeldCut, Limits, Peers, Way};
 use mangrove_cluster::log::{Record, WriterPace};
-use mangrove_cluster::node::{Node, NodeOptions};
+use mangrove_cluster::node::{Node, NodeOptions, ShardStore};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
 use mangrove_cluster::wire::{Call, Reply};
 use mangrove_directory::{CheckReport, Durability, OpenOptions, Patience, ShardOf, Store, StoreStats, Violation, Writer};
@@ -16,6 +17,7 @@ use mangrove_graph::{
     Catalog, ElementKind, GraphError, GraphView, GraphWrite, IdSpace, ReadContext, Result, Schema, Through,
 };
 use mangrove_link::{Identity, Serving, Ways};
+use socket2::{Domain, Socket, Type};
 
 pub use mangrove_cluster::log::{GraphRecord, Log, Member};
 pub use mangrove_cluster::wire::{NodeStatus, ShardStatus};
@@ -31,6 +33,8 @@ const NAMED: usize = 100;
 const MADE: Duration = Duration::from_secs(20);
 /// How long the end of a process may wait until all shards have its commits.
 const SETTLING: Duration = Duration::from_secs(2);
+/// Connections that wait until the node takes them.
+const BACKLOG: i32 = 1_024;
 /// How long nodes may take to end.
 const ENDING: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
@@ -285,59 +289,65 @@ impl BackendTransaction for ClusterWrite {
 }
 
 /// What a node of a graph is made of.
-pub struct NodeConfig {
+pub struct NodeConfig<'a> {
     /// What stays when it starts again.
     pub name: String,
     /// The directory of its shards.
     pub data: PathBuf,
     pub shards: Vec<u16>,
-    /// Where it listens, and where others reach it.
-    pub listener: TcpListener,
-    pub address: String,
+    /// Where it listens, once it has read the log.
+    pub listen: SocketAddr,
+    /// Where others reach it, if that is elsewhere.
+    pub advertise: Option<String>,
     /// The directory of its certificates. Without, it listens on this machine only.
     pub tls: Option<PathBuf>,
     pub log: Arc<dyn Log>,
+    /// Whether it should rather end than start.
+    pub is_cancelled: &'a dyn Fn() -> bool,
 }
 
 /// A node that runs. Dropping it ends it.
 pub struct RunningNode {
     node: Arc<Node>,
-    _serving: Serving,
+    serving: Serving,
 }
 
 impl RunningNode {
-    /// Opens the shards, and starts to follow the log and to answer.
+    /// Opens the shards, follows the log to its end, and starts to answer.
     ///
     /// # Errors
-    /// If the log has no graph, or if a shard cannot be opened.
-    pub fn start(config: NodeConfig) -> Result<Self, OpenError> {
-        let NodeConfig { name, data, shards, listener, address, tls, log } = config;
-        let identity = tls.as_deref().map(Identity::read).transpose();
-        let identity = identity.map_err(|error| OpenError::Cluster(GraphError::Invalid(error.to_string())))?;
+    /// If the log has no graph, if a shard cannot be opened, or if the address is not free.
+    pub fn start(config: NodeConfig<'_>) -> Result<Self, OpenError> {
+        let NodeConfig { name, data, shards, listen, advertise, tls, log, is_cancelled } = config;
+        let failed = |error: String| OpenError::Cluster(GraphError::Invalid(error));
+        let identity = tls.as_deref().map(Identity::read).transpose().map_err(|error| failed(error.to_string()))?;
+        let (socket, listening) = bound(listen).map_err(|error| failed(format!("cannot listen on {listen}: {error}")))?;
         let graph = graph_of(&*log).map_err(OpenError::Cluster)?;
-        let mut stores = Vec::with_capacity(shards.len());
-        for number in shards {
-            let shard = ShardOf { graph: graph.id, number, shards: graph.placement.shards };
-            let options = OpenOptions {
-                durability: Durability::Replayed,
-                id_space: Some(graph.placement.id_space),
-                shard: Some(shard),
-                ..OpenOptions::default()
-            };
-            let store = Store::open(data.join(format!("shard-{number:04}")), &options)?;
-            stores.push((number, Box::new(store) as _));
-        }
-        let process = loop {
-            let drawn = mangrove_graph::Uuid::new_v4().as_u64_pair().0;
-            if drawn != 0 {
-                break drawn;
-            }
+        let stores = shards.into_iter().map(|number| Ok((number, open_shard(&data, number, &graph)?)));
+        let options = NodeOptions {
+            name,
+            address: advertise.unwrap_or_else(|| listening.to_string()),
+            process: drawn(),
+            log,
+            stores: stores.collect::<Result<_, OpenError>>()?,
+            pace: WriterPace::default(),
+            is_cancelled,
         };
-        let options = NodeOptions { name, address, process, log, stores, pace: WriterPace::default() };
         let node = Node::start(options).map_err(OpenError::Cluster)?;
-        let serving = mangrove_link::serve(&node, listener, identity)
-            .map_err(|error| OpenError::Cluster(GraphError::storage(error)))?;
-        Ok(Self { node, _serving: serving })
+        while !node.is_ready() {
+            if is_cancelled() {
+                return Err(OpenError::Cluster(GraphError::Cancelled));
+            }
+            std::thread::sleep(PAUSE / 5);
+        }
+        let listened = socket.listen(BACKLOG).and_then(|()| mangrove_link::serve(&node, socket.into(), identity));
+        let serving = listened.map_err(|error| failed(format!("cannot listen on {listening}: {error}")))?;
+        Ok(Self { node, serving })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.serving.address
     }
 
     /// Whether somebody has asked for its end.
@@ -349,6 +359,33 @@ impl RunningNode {
     pub fn stop(self) {
         self.node.stop();
     }
+}
+
+/// A socket with an address. Nobody can connect until it listens.
+fn bound(address: SocketAddr) -> io::Result<(Socket, SocketAddr)> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    // A node that starts again must not wait until the system has forgotten the connections of the one before.
+    #[cfg(unix)]
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    let own = socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no address of the network"))?;
+    Ok((socket, own))
+}
+
+fn open_shard(data: &Path, number: u16, graph: &GraphRecord) -> Result<Box<dyn ShardStore>, OpenError> {
+    let shard = ShardOf { graph: graph.id, number, shards: graph.placement.shards };
+    let options = OpenOptions {
+        durability: Durability::Replayed,
+        id_space: Some(graph.placement.id_space),
+        shard: Some(shard),
+        ..OpenOptions::default()
+    };
+    Ok(Box::new(Store::open(data.join(format!("shard-{number:04}")), &options)?))
+}
+
+/// A number for a process, which is not 0.
+fn drawn() -> u64 {
+    mangrove_graph::Uuid::new_v4().as_u64_pair().0.max(1)
 }
 
 /// The shards of node `number` of so many, each with `replicas` nodes: they go round, and replicas are on the nodes behind the first.

@@ -66,8 +66,9 @@ mod made {
                 )));
             }
             let own = self.directory.join(&self.name);
-            if own.exists() && !self.renew {
-                return Err(Failure::Request(format!("{} is there already: --renew replaces it", own.display())));
+            let there = own.join(CERTIFICATE_FILE);
+            if there.exists() && !self.renew {
+                return Err(Failure::Request(format!("{} is there already: --renew replaces it", there.display())));
             }
             let (authority, ca) = self.authority()?;
             let (key, params) = (KeyPair::generate().map_err(failed)?, self.params()?);

@@ -19,9 +19,23 @@ struct Kept {
     shards: Vec<(u16, Result<HeldOf, String>)>,
 }
 
+/// Why a number is not kept of all shards.
+pub struct NotHeld {
+    pub why: GraphError,
+    /// Whether all nodes have answered. Then it is too late for this number.
+    pub is_gone: bool,
+}
+
+impl From<GraphError> for NotHeld {
+    fn from(why: GraphError) -> Self {
+        Self { why, is_gone: false }
+    }
+}
+
 /// Keeps a number of all shards, wherever they have come so far. Shards that were seen before tell what has changed only.
-pub fn hold(number: u64, nodes: &[ShardNode], applied: &Applied, seen: &Seen) -> Result<HeldCut> {
+pub fn hold(number: u64, nodes: &[ShardNode], applied: &Applied, seen: &Seen) -> Result<HeldCut, NotHeld> {
     let (kept, mut why) = asked(number, nodes, applied, seen);
+    let is_gone = why.is_none();
     let mut cut = HeldCut { number, made: Instant::now(), nodes: Vec::new(), shards: Vec::new(), seen: Arc::default() };
     cut.shards.resize_with(applied.shards(), HeldShard::default);
     let mut known: Vec<Option<HeldOf>> = cut.shards.iter().map(|_| None).collect();
@@ -38,7 +52,10 @@ pub fn hold(number: u64, nodes: &[ShardNode], applied: &Applied, seen: &Seen) ->
             }
         }
     }
-    let missing = || why.unwrap_or_else(|| GraphError::Unavailable("a shard is not there".into()));
+    let missing = || {
+        let why = why.unwrap_or_else(|| GraphError::Unavailable("a shard is not there".into()));
+        NotHeld { why, is_gone }
+    };
     let known: Vec<HeldOf> = known.into_iter().collect::<Option<_>>().ok_or_else(missing)?;
     cut.seen = Arc::new(now_seen(known, seen)?);
     Ok(cut)

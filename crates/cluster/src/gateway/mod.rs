@@ -19,6 +19,7 @@ use mangrove_graph::{GraphError, ReadContext, Result};
 
 use self::applied::Applied;
 use self::cut::Seen;
+use self::hold::NotHeld;
 use crate::placement::Placement;
 use crate::wire::{Call, Reply};
 
@@ -241,13 +242,13 @@ impl Gateway {
         }
         let number = applied.all_have(from)?;
         let cut = match hold::hold(number, &nodes, &applied, seen) {
-            // Shards that are ahead may have left that cut out.
-            Err(GraphError::Unavailable(_)) if (from..number).contains(&applied.coarse()) => {
+            // Shards that are ahead have left that cut out.
+            Err(NotHeld { is_gone: true, .. }) if (from..number).contains(&applied.coarse()) => {
                 hold::hold(applied.coarse(), &nodes, &applied, seen)
             }
             cut => cut,
         };
-        cut.map_err(|error| match error {
+        cut.map_err(|NotHeld { why, .. }| match why {
             GraphError::Unavailable(what) => GraphError::Unavailable(applied.with_what_is_behind(what)),
             error => error,
         })

@@ -262,6 +262,11 @@ impl Host {
         if let Found::At(pool) = cuts.at(cuts.applied()) { Some(pool.clone()) } else { None }
     }
 
+    /// Whether it has read what the log had when this process began, or cannot read it.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Relaxed) || self.trouble().is_some()
+    }
+
     /// How the shard is.
     pub fn status(&self) -> Result<ShardStatus> {
         let (number, cuts) = {

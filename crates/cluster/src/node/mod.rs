@@ -39,7 +39,7 @@ use crate::log::{GraphRecord, Log, Member, Record, WriterPace};
 use crate::wire::NodeStatus;
 
 /// What a node is made of.
-pub struct NodeOptions {
+pub struct NodeOptions<'a> {
     /// What stays when it starts again.
     pub name: String,
     /// Where others reach it.
@@ -50,10 +50,13 @@ pub struct NodeOptions {
     /// The shards that it has.
     pub stores: Vec<(u16, Box<dyn ShardStore>)>,
     pub pace: WriterPace,
+    /// Whether it should rather end than start.
+    pub is_cancelled: &'a dyn Fn() -> bool,
 }
 
-/// How long a node waits for the log to say what graph it is.
+/// How long a node waits for the log to say something.
 const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(20);
 
 pub struct Node {
     graph: GraphRecord,
@@ -71,9 +74,9 @@ impl Node {
     /// Starts to follow the log, and says so in it.
     ///
     /// # Errors
-    /// If the log cannot be read, or has no graph, or if the graph has no such shards.
-    pub fn start(options: NodeOptions) -> Result<Arc<Self>> {
-        let NodeOptions { name, address, process, log, stores, pace } = options;
+    /// If the log cannot be read, or has no graph, or if the graph has no such shards. [`GraphError::Cancelled`] if it should not start.
+    pub fn start(options: NodeOptions<'_>) -> Result<Arc<Self>> {
+        let NodeOptions { name, address, process, log, stores, pace, is_cancelled } = options;
         let (tail, turns) = (Arc::new(Tail::new(log.clone(), 0)), Arc::default());
         let (role, inbox) = Role::new(process);
         let role = Arc::new(role);
@@ -106,16 +109,40 @@ impl Node {
             node.add(number, store)?;
         }
         let member = Member { name: node.name.clone(), process, address, shards: numbers };
-        let announced = Record::Member(member).to_bytes()?;
-        let until = Instant::now() + PATIENCE;
-        while !node.role.has_member(process) {
-            if Instant::now() >= until {
-                return Err(GraphError::Unavailable("the log takes no record".into()));
-            }
-            log.append(announced.clone())?;
-            node.role.wait_for_member(process);
-        }
+        node.announce(member, &*log, is_cancelled)?;
         Ok(Arc::new(node))
+    }
+
+    /// Says in the log that it is there, once it has read all that came before.
+    fn announce(&self, member: Member, log: &dyn Log, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+        let announced = Record::Member(member).to_bytes()?;
+        let mut last = (0, Instant::now());
+        loop {
+            if self.role.has_member(self.process) {
+                return Ok(());
+            }
+            let (read, is_at_end) = self.tail.read_to();
+            if read > last.0 {
+                last = (read, Instant::now());
+            }
+            if is_cancelled() {
+                return Err(GraphError::Cancelled);
+            }
+            if last.1.elapsed() >= PATIENCE {
+                return Err(GraphError::Unavailable("the log says nothing new, and takes no record".into()));
+            }
+            if is_at_end {
+                log.append(announced.clone())?;
+                self.role.wait_for_member(self.process);
+            } else {
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+
+    /// Whether all its shards have come to where the log ended when it began to read, or cannot do so.
+    pub fn is_ready(&self) -> bool {
+        self.hosts.values().all(|host| host.is_ready())
     }
 
     fn add(&mut self, number: u16, store: Box<dyn ShardStore>) -> Result<()> {

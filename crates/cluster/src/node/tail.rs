@@ -80,6 +80,12 @@ impl Tail {
         ring.first_end.is_some_and(|end| (end..=ring.next).contains(&offset))
     }
 
+    /// The offset that is read next, and whether the end of the log was reached once.
+    pub fn read_to(&self) -> (u64, bool) {
+        let ring = self.ring();
+        (ring.next, ring.first_end.is_some())
+    }
+
     /// Whether the log can never be read any further.
     pub fn has_failed(&self) -> bool {
         self.ring().failed.is_some()

@@ -202,6 +202,7 @@ fn start(at: usize, stores: &[(u16, Store)], slow: Duration, log: &MemoryLog, ad
         log: Arc::new(log.clone()),
         stores: stores.iter().map(store).collect(),
         pace: PACE,
+        is_cancelled: &|| false,
     };
     Node::start(options).expect("a node")
 }

@@ -1,0 +1,89 @@
+//! The topic of a log: one partition that keeps all its records.
+
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use mangrove_graph::{GraphError, Result};
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::error::RDKafkaErrorCode;
+
+use crate::{Brokers, PATIENCE, RECORD_BYTES_MAX, unavailable};
+
+/// Without these, a topic loses records, or takes none that are large.
+const KEEPING: [(&str, &str); 4] = [
+    ("cleanup.policy", "delete"),
+    ("retention.ms", "-1"),
+    ("retention.bytes", "-1"),
+    ("unclean.leader.election.enable", "false"),
+];
+const LARGEST: &str = "max.message.bytes";
+
+fn admin(brokers: &Brokers) -> Result<(AdminClient<DefaultClientContext>, AdminOptions)> {
+    let client = brokers.config().create().map_err(|error| unavailable("takes no client", error))?;
+    Ok((client, AdminOptions::new().operation_timeout(Some(PATIENCE)).request_timeout(Some(PATIENCE))))
+}
+
+/// Makes a topic, with so many copies. Returns whether there was none.
+pub fn create(brokers: &Brokers, topic: &str, copies: usize) -> Result<bool> {
+    let (admin, options) = admin(brokers)?;
+    let (bytes, least) = (RECORD_BYTES_MAX.to_string(), (copies / 2 + 1).to_string());
+    let new = NewTopic::new(topic, 1, TopicReplication::Fixed(copies as i32));
+    let new = KEEPING.iter().fold(new, |new, (key, value)| new.set(key, value));
+    let new = new.set(LARGEST, &bytes).set("min.insync.replicas", &least);
+    let made = now(admin.create_topics([&new], &options)).map_err(|error| unavailable("does not answer", error))?;
+    match made.into_iter().next() {
+        Some(Ok(_)) => Ok(true),
+        Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => must_keep_all(brokers, topic).map(|()| false),
+        Some(Err((_, error))) => Err(GraphError::Invalid(format!("Kafka cannot make the topic {topic}: {error}"))),
+        None => Err(unavailable("does not say", "whether it made the topic")),
+    }
+}
+
+/// Fails if a topic has settings by which it would lose records.
+pub fn must_keep_all(brokers: &Brokers, topic: &str) -> Result<()> {
+    let (admin, options) = admin(brokers)?;
+    let told = now(admin.describe_configs([&ResourceSpecifier::Topic(topic)], &options));
+    let told = told.map_err(|error| unavailable("does not tell the settings of the topic", error))?;
+    let settings = match told.into_iter().next() {
+        Some(Ok(settings)) => settings,
+        Some(Err(error)) => return Err(unavailable("does not tell the settings of the topic", error)),
+        None => return Err(unavailable("does not tell", "the settings of the topic")),
+    };
+    let value = |key: &str| settings.get(key).and_then(|entry| entry.value.clone()).unwrap_or_default();
+    let mut wrong: Vec<String> = KEEPING
+        .iter()
+        .filter(|(key, wanted)| value(key) != *wanted)
+        .map(|(key, wanted)| format!("{key}={} and not {wanted}", value(key)))
+        .collect();
+    if value(LARGEST).parse::<usize>().is_ok_and(|bytes| bytes < RECORD_BYTES_MAX) {
+        wrong.push(format!("{LARGEST}={} and not {RECORD_BYTES_MAX}", value(LARGEST)));
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(GraphError::Invalid(format!(
+        "the topic {topic} would lose records: it has {}. `mangrove cluster create` makes a right one, if there is none",
+        wrong.join(", ")
+    )))
+}
+
+/// Waits for an answer of the client's own threads.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(std::sync::Arc::new(Unpark(std::thread::current())));
+    let (mut context, mut future) = (Context::from_waker(&waker), std::pin::pin!(future));
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
+            return done;
+        }
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+}
+
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.unpark();
+    }
+}
