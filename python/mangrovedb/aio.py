@@ -204,6 +204,14 @@ class AsyncDatabase:
         """As `Database.refresh`."""
         return await _call(self._readers, self.sync.refresh)
 
+    async def bookmark(self):
+        """As `Database.bookmark`."""
+        return await _call(self._readers, self.sync.bookmark)
+
+    async def wait_for(self, bookmark, **options):
+        """As `Database.wait_for`."""
+        return await _call(self._readers, self.sync.wait_for, bookmark, **options)
+
     async def index_edges(self, **options):
         """As `Database.index_edges`."""
         return await _call(self._readers, self.sync.index_edges, **options)

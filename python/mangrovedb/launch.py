@@ -7,15 +7,15 @@ One detached actor keeps each node. A node is a process of its own, `mangrove no
 
 - The actor starts the process again if it ends. Ray starts the actor again if that ends.
 - The process ends with its actor, because it reads a pipe from it until the end (`--attached`).
-- A node keeps its name, directory and address, so clients find it again.
 - The process has its log file locked while it lives. So an actor that was started again waits for the end of the process of the last one.
+- An actor stays on its machine, where the shards are, and the node keeps its port. If Ray has lost the machine, it starts the actor on
+  another one: the node reads the log again there. Should the lost one still run for a while, only the last of the two counts.
 """
 
 import json
 import os
 import random
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -28,18 +28,20 @@ from . import _mangrove as native
 
 COMMAND = [sys.executable, "-m", "mangrovedb.cli"]
 NAMESPACE = "mangrove"
-# How long nodes may take to start, and to end.
-START_S, STOP_S = 60, 30
+# How long nodes may take to start once they have read the log, and to end, and how long their actors may take to answer.
+START_S, STOP_S, ANSWER_S = 60, 30, 3
 POLL_S = 0.1
 # How long an actor waits before it starts its process again: longer if the process ends at once, several times in a row.
 PAUSE_S, PAUSE_MAX_S = 0.5, 8
-# What an error shows of the output of a node.
-TAIL_BYTES = 2_000
-GONE = -1
-LOCAL_ONLY = "nodes listen on one machine only: TLS between nodes is not there yet"
+# Where a node says that it listens, and what an error shows: the beginning and the end of its output.
+HEAD_BYTES, TAIL_BYTES = 100_000, 2_000
+CERTIFICATES = ("ca.pem", "cert.pem", "key.pem")
+# Systems give outgoing connections ports above these.
+PORTS = range(20_000, 32_000)
+LOCAL_ONLY = "without certificates, nodes listen on one machine only: give tls=DIRECTORY, from `mangrove cluster certs`"
 
 
-def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_space="graph"):
+def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_space="graph", tls=None, log_config=None):
     """Runs a graph on many nodes under Ray, and returns a handle once all nodes answer. Needs the extra `cluster`.
 
     `log` is the address of the log, `kafka://host:port,host:port`. `data` is a directory for the shards and the output of the nodes.
@@ -47,33 +49,49 @@ def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_spa
     The same call again, also from another program, finds the nodes that run. It uses the Ray that `ray.init()` has found or started,
     or else the one on this machine.
 
-    The handle has `address`, `connect()`, `status()` and `down()`. The nodes run until `down()`, or until Ray ends; if one ends
-    otherwise, it starts again. A Ray that a program started by `ray.init()` ends with it. One that `ray start --head` started stays.
-    Set RAY_worker_niceness=0 before you start Ray: it gives its workers, and so the nodes, a low priority otherwise.
+    Without `tls`, Ray has one machine, and the nodes listen on loopback. With it, they go to all machines of Ray that have CPUs, and
+    listen at the addresses that Ray has for these. `tls` is a directory from `mangrove cluster certs`, with ca.pem, cert.pem and key.pem.
+    The certificate of a machine must name its address. `log_config` is the file of `mangrove node --log-config`, for brokers on other
+    machines. `data`, `tls` and `log_config` are the same paths on each machine. This program reads the last two as well.
+
+    The handle has `address`, `connect()`, `status()` and `down()`. The nodes run until `down()`, or until Ray ends. If one ends
+    otherwise, it starts again: on its machine, or on another one if Ray has lost that machine. A Ray that a program started by
+    `ray.init()` ends with it. One that `ray start --head` started stays. Set RAY_worker_niceness=0 before you start Ray: it gives its
+    workers, and so the nodes, a low priority otherwise.
 
     >>> mg.cluster("air", nodes=4, shards=2, log="kafka://127.0.0.1:9092", data="/data/air")
     Traceback (most recent call last):
     ValueError: shards=2 are for 1 to 2 nodes, not nodes=4
     """
-    _check(name, nodes, shards, log, replicas, copies, id_space)
-    data = str(Path(data).absolute())
+    _check(name, nodes, shards, log, replicas, copies, id_space, tls)
+    tls, log_config, data = (None if path is None else str(Path(path).absolute()) for path in (tls, log_config, data))
     settings = {"name": name, "nodes": nodes, "shards": shards, "log": log, "data": data, "replicas": replicas}
+    settings |= {"tls": tls, "log_config": log_config}
     ray = _ray()
+    machines = _machines(ray, tls)
     first = _running(ray, name, 0)
     if first is None:
-        _create(name, log, shards, copies, id_space)
-        Path(data).mkdir(parents=True, exist_ok=True)
+        _create(settings, copies, id_space)
     else:
-        _compare(settings, ray.get(first.settings.remote()))
-    return _started(ray, settings, is_new=first is None)
+        _compare(settings, _made_with(ray, [first])[0][0])
+    return _started(ray, settings, machines, is_new=first is None)
 
 
 class Cluster:
     """A graph on nodes that Ray keeps running: see `cluster`."""
 
-    def __init__(self, settings, keepers, addresses):
-        self.name, self._settings, self._keepers, self._addresses = settings["name"], settings, keepers, addresses
-        self.address = f"mangrove://{','.join(addresses)}/{self.name}"
+    def __init__(self, settings):
+        self.name, self._settings, self._addresses = settings["name"], settings, {}
+
+    @property
+    def address(self):
+        """The address of the graph, with the nodes where they are now. Those whose actors do not say so come last, where they were."""
+        ray = _ray()
+        found = _ask(ray, self._keepers(ray), "address", ANSWER_S)
+        self._addresses |= found
+        nodes = sorted(self._addresses, key=lambda at: (at not in found, at))
+        tls = f"?tls={self._settings['tls']}" if self._settings["tls"] else ""
+        return f"mangrove://{','.join(self._addresses[at] for at in nodes)}/{self.name}{tls}"
 
     def connect(self, **options):
         """The graph, as `connect` gives it."""
@@ -85,42 +103,70 @@ class Cluster:
 
     def down(self):
         """Ends all nodes, and returns once they have ended. The log and the shards stay, and `cluster` continues with them."""
-        _end(_ray(), self._settings, dict(enumerate(self._keepers)))
+        ray = _ray()
+        _end(ray, self.name, self._keepers(ray))
+
+    def _keepers(self, ray):
+        """The actors that there are, by the number of the node."""
+        found = {at: _running(ray, self.name, at) for at in range(self._settings["nodes"])}
+        return {at: keeper for at, keeper in found.items() if keeper}
 
     def _missing(self):
-        """The numbers of the nodes that do not answer."""
+        """The nodes that do not answer, by number, and why."""
+        there, why = {}, "it is not among the nodes of the graph"
         try:
-            there = {node["address"] for node in self.status()["nodes"] if "error" not in node}
-        except native.OpenError:
-            there = set()
-        return [at for at, address in enumerate(self._addresses) if address not in there]
+            there = {node["address"]: node.get("error") for node in self.status()["nodes"]}
+        except native.OpenError as error:
+            why = str(error)
+        return {at: said for at in range(self._settings["nodes"]) if (said := there.get(self._addresses.get(at), why))}
 
     def __repr__(self):
-        return f"<mangrove cluster {self.address}>"
+        return f"<mangrove cluster {self.name} of {self._settings['nodes']} nodes>"
 
 
 class Keeper:
     """The actor that keeps one node running."""
 
-    def __init__(self, settings, number, address):
-        self._settings, self._number, self._address = settings, number, address
-        self._process, self._ends, self._said = None, 0, ""
-        threading.Thread(target=self._keep, daemon=True).start()
+    def __init__(self, settings, number, port):
+        self._settings, self._number, self._wanted = settings, number, port
+        self._log = Path(settings["data"], f"node-{number}.log")
+        self._host = _own_host() if settings["tls"] else "127.0.0.1"
+        self._address = f"{self._host}:{port}"
+        self._process, self._begin, self._ends, self._said, self._ending = None, 0, 0, "", threading.Event()
+        self._keeping = threading.Thread(target=self._keep, daemon=True)
+        self._keeping.start()
 
-    def settings(self):
-        return self._settings
+    def made_with(self):
+        return self._settings, self._wanted
 
     def address(self):
         return self._address
 
     def state(self):
-        """The process of the node if it runs, how often one has ended, and what the last of those wrote."""
-        process = self._process
-        return process.pid if process and process.poll() is None else None, self._ends, self._said
+        """How often the node has ended, whether it still reads the log, where its output is, and what it wrote last."""
+        is_reading = self._process is not None and self._process.poll() is None and not _listens(self._log, self._begin)
+        return self._ends, is_reading, f"{self._log} on {self._host}", self._said or _tail(self._log, self._begin)
+
+    def end(self):
+        """Ends the node, by SIGKILL if it takes too long, and then the actor. Returns only what goes wrong."""
+        import ray
+
+        self._ending.set()
+        if not _wait(STOP_S, self._has_ended):
+            if self._process:
+                self._process.kill()
+            if not _wait(STOP_S, self._has_ended):
+                return f"the node of {self._log} on {self._host} does not end"
+        ray.actor.exit_actor()
+
+    def _has_ended(self):
+        if self._process:
+            self._process.stdin.close()
+        return not self._keeping.is_alive()
 
     def _keep(self):
         pause = PAUSE_S
-        while True:
+        while not self._ending.is_set():
             began = time.monotonic()
             try:
                 self._said = self._run_once()
@@ -128,25 +174,28 @@ class Keeper:
                 self._said = f"{type(error).__name__}: {error}"
             self._ends += 1
             pause = PAUSE_S if time.monotonic() - began > PAUSE_MAX_S else min(2 * pause, PAUSE_MAX_S)
-            time.sleep(pause)
+            self._ending.wait(pause)
 
     def _run_once(self):
         """Runs the node until it ends, and returns what it wrote."""
-        log = _output(self._settings, self._number)
-        with log.open("ab") as out:
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("ab") as out:
             while not _lock(out):
                 time.sleep(POLL_S)
-            begin = out.seek(0, os.SEEK_END)
+            if self._ending.is_set():
+                return ""
+            self._begin = out.seek(0, os.SEEK_END)
+            self._address = f"{self._host}:{_free_port(self._host, self._wanted)}"
             command = [*COMMAND, *_arguments(self._settings, self._number, self._address)]
             # The process inherits the file, and its lock. In a session of its own, it does not hear Ctrl-C.
             options = {"stdin": subprocess.PIPE, "stdout": out, "stderr": out, "start_new_session": True}
             self._process = subprocess.Popen(command, **options)
         self._process.wait()
         self._process.stdin.close()
-        return _tail(log, begin)
+        return _tail(self._log, self._begin)
 
 
-def _check(name, nodes, shards, log, replicas, copies, id_space):
+def _check(name, nodes, shards, log, replicas, copies, id_space, tls):
     for what, count in {"nodes": nodes, "shards": shards, "replicas": replicas, "copies": copies}.items():
         if not isinstance(count, int) or isinstance(count, bool):
             raise TypeError(f"{what} is a number, not {count!r}")
@@ -162,10 +211,13 @@ def _check(name, nodes, shards, log, replicas, copies, id_space):
         raise ValueError(f"log is kafka://host:port,host:port, not {log!r}")
     if id_space not in ("graph", "label"):
         raise ValueError(f"id_space is 'graph' or 'label', not {id_space!r}")
+    missing = [] if tls is None else [str(path) for file in CERTIFICATES if not (path := Path(tls, file)).is_file()]
+    if missing:
+        raise ValueError(f"tls is a directory from `mangrove cluster certs`, but {', '.join(missing)} is not there")
 
 
 def _ray():
-    """Ray, connected to the one node that it has."""
+    """Ray, connected."""
     try:
         import ray
     except ModuleNotFoundError:
@@ -176,12 +228,18 @@ def _ray():
         except ConnectionError:
             message = "no Ray runs here: start one with `ray start --head`, or call ray.init() first, and its Ray ends with the program"
             raise native.OpenError(message) from None
-    machines = [node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]]
-    if len(machines) > 1:
-        raise native.OpenError(f"{LOCAL_ONLY}, and this Ray has {len(machines)}: {', '.join(machines)}")
-    if ray.util.client.ray.is_connected():
-        raise native.OpenError(f"{LOCAL_ONLY}, and ray:// may lead to another: call ray.init() without it on that machine")
     return ray
+
+
+def _machines(ray, tls):
+    """The machines for nodes: their ids in Ray, in the order of their addresses. One without CPUs only serves Ray itself."""
+    alive = sorted((machine for machine in ray.nodes() if machine["Alive"]), key=lambda machine: machine["NodeManagerAddress"])
+    if not tls and len(alive) > 1:
+        addresses = ", ".join(machine["NodeManagerAddress"] for machine in alive)
+        raise native.OpenError(f"{LOCAL_ONLY}. This Ray has {len(alive)}: {addresses}")
+    if not tls and ray.util.client.ray.is_connected():
+        raise native.OpenError(f"{LOCAL_ONLY}. And ray:// may lead to another: call ray.init() without it on that machine")
+    return [machine["NodeID"] for machine in alive if machine["Resources"].get("CPU")] or [machine["NodeID"] for machine in alive]
 
 
 def _running(ray, name, number):
@@ -192,44 +250,61 @@ def _running(ray, name, number):
         return None
 
 
-def _create(name, log, shards, copies, id_space):
+def _create(settings, copies, id_space):
     """Makes the graph, unless the log has it. One that is made otherwise is refused."""
-    arguments = ["cluster", "create", name, "--log", log, "--shards", str(shards), "--copies", str(copies), "--id-space", id_space]
-    try:
-        _run(*arguments)
-    except native.OpenError as error:
-        if not str(error).endswith(f"has a graph {name} already"):
-            raise
+    what = ["--shards", str(settings["shards"]), "--copies", str(copies), "--id-space", id_space]
+    _run("cluster", "create", settings["name"], *_log_options(settings), *what, "--if-missing")
 
 
 def _compare(wanted, there):
     """The nodes that run are those that are wanted."""
-    different = [f"{key}={there[key]!r}, not {wanted[key]!r}" for key in wanted if wanted[key] != there[key]]
+    different = [f"{key}={there.get(key)!r}, not {wanted[key]!r}" for key in wanted if wanted[key] != there.get(key)]
     if different:
         raise ValueError(f"the graph {wanted['name']} runs already, with {', '.join(different)}")
 
 
-def _started(ray, settings, is_new):
+def _started(ray, settings, machines, is_new):
     """A handle, once all nodes answer. Actors that are missing are started first."""
-    wanted, made = _free_addresses(settings["nodes"]), {}
+    places = _places(len(machines), settings["nodes"], settings["replicas"])
+    ports, keepers, made = random.sample(PORTS, settings["nodes"]), {}, {}
     try:
-        keepers = [_running(ray, settings["name"], at) or _keeper(ray, settings, at, address) for at, address in enumerate(wanted)]
-        addresses = ray.get([keeper.address.remote() for keeper in keepers])
-        # With another address, an actor was there, or another program was faster.
-        made = {at: keepers[at] for at, address in enumerate(wanted) if address == addresses[at]}
-        for keeper in keepers:
-            _compare(settings, ray.get(keeper.settings.remote()))
-        started = Cluster(settings, keepers, addresses)
-        _wait_until_all_answer(ray, started, is_new)
+        for at, port in enumerate(ports):
+            keepers[at] = _running(ray, settings["name"], at)
+            if not keepers[at]:
+                keepers[at] = made[at] = _keeper(ray, settings, at, machines[places[at]], port)
+        there = _made_with(ray, keepers.values())
+        # With another port, another program was faster.
+        made = {at: keeper for at, keeper in made.items() if there[at][1] == ports[at]}
+        for found, _ in there:
+            _compare(settings, found)
+        started = Cluster(settings)
+        _wait_until_all_answer(ray, started, keepers, is_new)
         return started
     except BaseException:
-        _end(ray, settings, made)
+        _end(ray, settings["name"], made)
         raise
 
 
-def _keeper(ray, settings, number, address):
-    """Starts the actor that keeps a node, on this machine. Returns the actor of that name if there is one."""
-    here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+def _made_with(ray, keepers):
+    """The settings and the port with which each actor was made. Waits until all have started."""
+    try:
+        return ray.get([keeper.made_with.remote() for keeper in keepers], timeout=START_S)
+    except ray.exceptions.GetTimeoutError:
+        raise native.OpenError(f"Ray has not started all actors after {START_S} s: see `ray status`") from None
+
+
+def _places(machines, nodes, replicas):
+    """The machine of each node, by number. Nodes that are neighbours in the ring have the same shards, so they are kept apart."""
+    places = []
+    for at in range(nodes):
+        near = {places[other % nodes] for other in range(at - replicas + 1, at + replicas) if other % nodes < at}
+        places.append(min(range(machines), key=lambda machine: (machine in near, places.count(machine), machine)))
+    return places
+
+
+def _keeper(ray, settings, number, machine, port):
+    """Starts the actor that keeps a node, on a machine. Returns the actor of that name if there is one."""
+    there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(machine, soft=settings["tls"] is not None)
     actor = ray.remote(Keeper).options(
         name=f"mangrove.{settings['name']}.node-{number}",
         namespace=NAMESPACE,
@@ -238,66 +313,58 @@ def _keeper(ray, settings, number, address):
         max_restarts=-1,
         max_task_retries=-1,
         num_cpus=0,
-        scheduling_strategy=here,
+        memory=1,  # Ray starts an actor that needs nothing anywhere, whatever the strategy says
+        scheduling_strategy=there,
     )
-    return actor.remote(settings, number, address)
+    return actor.remote(settings, number, port)
 
 
-def _end(ray, settings, keepers):
-    """Ends actors and their nodes, by SIGKILL if a node takes too long."""
-    pids = {at: _pid(ray, keeper) for at, keeper in keepers.items()}
-    there = {at: pid for at, pid in pids.items() if pid != GONE}
-    for at in there:
-        ray.kill(keepers[at], no_restart=True)
-    _wait(STOP_S, lambda: not any(_running(ray, settings["name"], at) for at in there))
-    for at, pid in there.items():
-        _wait_for_the_end(_output(settings, at), pid)
+def _end(ray, name, keepers):
+    """Ends nodes, and the actors that keep them."""
+    trouble = _ask(ray, keepers, "end", 2 * STOP_S + ANSWER_S)
+    for keeper in keepers.values():
+        ray.kill(keeper, no_restart=True)
+    _wait(STOP_S, lambda: not any(_running(ray, name, at) for at in keepers))
+    if trouble:
+        raise native.OpenError(", ".join(trouble.values()))
 
 
-def _pid(ray, keeper):
-    """The process of a node, or None if it does not run just now. `GONE` if its actor has ended for good."""
-    try:
-        return ray.get(keeper.state.remote(), timeout=5)[0]
-    except ray.exceptions.GetTimeoutError:
-        return None
-    except ray.exceptions.RayActorError:
-        return GONE
+def _ask(ray, keepers, what, patience_s):
+    """What actors answer in time, by the number of the node. One that has ended, or is about to start again, says nothing."""
+    until, found = time.monotonic() + patience_s, {}
+    calls = {at: getattr(keeper, what).options(max_task_retries=0).remote() for at, keeper in keepers.items()}
+    for at, call in calls.items():
+        with suppress(ray.exceptions.GetTimeoutError, ray.exceptions.RayActorError):
+            found[at] = ray.get(call, timeout=max(0, until - time.monotonic()))
+    return found
 
 
 def _arguments(settings, number, address):
     """What starts a node."""
     which = ["--number", str(number), "--of", str(settings["nodes"]), "--replicas", str(settings["replicas"])]
-    place = ["--data", str(Path(settings["data"], f"node-{number}")), "--listen", address, "--log", settings["log"]]
-    return ["node", settings["name"], *which, *place, "--attached"]
+    place = ["--data", str(Path(settings["data"], f"node-{number}")), "--listen", address]
+    tls = ["--tls", settings["tls"]] if settings["tls"] else []
+    return ["node", settings["name"], *which, *place, *tls, *_log_options(settings), "--attached"]
 
 
-def _wait_until_all_answer(ray, started, is_new):
-    """Waits for the nodes. New ones are to start at once; one that runs for long may be about to start again."""
+def _log_options(settings):
+    config = ["--log-config", settings["log_config"]] if settings["log_config"] else []
+    return ["--log", settings["log"], *config]
+
+
+def _wait_until_all_answer(ray, started, keepers, is_new):
+    """Waits for the nodes, as long as any reads the log. New ones are to start at once; others may be about to start again."""
     end = time.monotonic() + START_S
     while missing := started._missing():
-        states = ray.get([keeper.state.remote() for keeper in started._keepers])
+        states = _ask(ray, {at: keepers[at] for at in missing}, "state", ANSWER_S)
         is_late = time.monotonic() > end
-        for at in missing:
-            _process, ends, said = states[at]
-            if is_late or (is_new and ends):
-                log = _output(started._settings, at)
-                raise native.OpenError(f"node-{at} does not start. {log} ends with:\n{said if ends else _tail(log, 0)}")
+        for at, why in missing.items():
+            ends, is_reading, log, said = states.get(at, (0, False, "its output", ""))
+            if (is_new and ends) or (is_late and not is_reading):
+                raise native.OpenError(f"node-{at} does not start: {why}. {log} ends with:\n{said}")
+            if is_reading:
+                end = time.monotonic() + START_S
         time.sleep(POLL_S)
-
-
-def _wait_for_the_end(log, pid):
-    """Waits until nobody holds the lock of a node's log file. A process that does not end is killed."""
-
-    def ended():
-        with log.open("ab") as file:
-            return _lock(file)
-
-    if not _wait(STOP_S, ended):
-        if pid:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if not _wait(STOP_S, ended):
-            raise native.OpenError(f"the node of {log} does not end (process {pid})")
 
 
 def _wait(patience_s, is_done):
@@ -320,12 +387,17 @@ def _lock(file):
     return True
 
 
-def _output(settings, number):
-    return Path(settings["data"], f"node-{number}.log")
+def _listens(log, begin):
+    """Whether a node has said so."""
+    with log.open("rb") as file:
+        file.seek(begin)
+        return b"listening on " in file.read(HEAD_BYTES)
 
 
 def _tail(log, begin):
     """The end of a file, from `begin` at the earliest."""
+    if not log.exists():
+        return ""
     with log.open("rb") as file:
         file.seek(max(begin, file.seek(0, os.SEEK_END) - TAIL_BYTES))
         return file.read().decode(errors="replace").strip()
@@ -339,11 +411,16 @@ def _run(*arguments):
     return done.stdout
 
 
-def _free_addresses(count):
-    """Addresses that were free just now. Their ports are below those that systems give to outgoing connections."""
-    found = set()
-    while len(found) < count:
-        port = random.randrange(20_000, 32_000)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            found.add(f"127.0.0.1:{port}")
-    return list(found)
+def _own_host():
+    """The address of this machine, as Ray knows it."""
+    import ray
+
+    return ray.util.get_node_ip_address()
+
+
+def _free_port(host, wanted):
+    """A port that is free just now: the wanted one, or else another."""
+    for port in (wanted, *random.sample(PORTS, 100)):
+        with suppress(OSError), socket.create_server((host, port)):
+            return port
+    raise OSError(f"no port is free at {host}")

@@ -861,6 +861,30 @@ impl Database {
         Ok(names)
     }
 
+    /// The last commit that this process has made or read, of a graph on many nodes: a text for `wait_for` of another
+    /// process. None for other databases, whose readers all see the last commit.
+    ///
+    /// >>> db.bookmark() is None
+    /// True
+    fn bookmark(&self) -> PyResult<Option<String>> {
+        Ok(self.handle()?.bookmark().map(|bookmark| bookmark.to_string()))
+    }
+
+    /// Waits until this process reads what a `bookmark` names, for `timeout` seconds at most. From then on its queries never
+    /// read anything older. Without this, they usually see a commit of another process after 100 ms.
+    ///
+    /// >>> db.wait_for("00000000000000ff-12")
+    /// Traceback (most recent call last):
+    /// mangrovedb.StorageError: only a graph on many nodes has bookmarks: here each reader sees the last commit
+    #[pyo3(signature = (bookmark, *, timeout=10.0))]
+    fn wait_for(&self, py: Python<'_>, bookmark: &str, timeout: f64) -> PyResult<()> {
+        let bookmark: mangrove::Bookmark =
+            bookmark.parse().map_err(|error: mangrove::BookmarkError| PyValueError::new_err(error.to_string()))?;
+        let timeout = query::seconds("timeout", Some(timeout))?.unwrap_or(Duration::MAX);
+        let inner = self.handle()?;
+        raised(py.detach(|| inner.wait_for(bookmark, timeout)))
+    }
+
     /// Makes the indexes of edges of an open lake now. Without this, the first query that follows edges of a type makes
     /// them. Returns how many types of edges have an index. A database needs none.
     ///

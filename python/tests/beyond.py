@@ -5,6 +5,7 @@ Called with a directory. Ends with "all is well", or with exit code 77 and a wor
 
 import fcntl
 import json
+import shutil
 import socket
 import struct
 import subprocess
@@ -144,15 +145,17 @@ def who_may_connect(nodes, ours, theirs):
     not_connected("name a directory with your certificates", f"mangrove://{there}/air")
     not_connected("it may want certificates", f"mangrove://{here}/air")
     not_connected("no agreement on TLS", f"mangrove://{there}/air?tls={theirs}/me")
-    (theirs / "me" / "ca.pem").write_text((ours / "ca.pem").read_text())
+    shutil.copy(ours / "ca.pem", theirs / "me" / "ca.pem")
     not_connected("it may not accept these certificates", f"mangrove://{there}/air?tls={theirs}/me")
     assert "a connection without a certificate that counts here was refused" in (nodes.directory / f"node-0-{there.split(':')[1]}.log").read_text()
     not_connected("ca.pem", f"mangrove://{there}/air?tls={ours}/nobody")
-    # Certificates of other hosts, and of those who only connect, are none of a node.
-    nodes.stop()
-    for wrong in ("elsewhere", "me"):
-        not_connected("no agreement on TLS", f"mangrove://{nodes.start(0, BEYOND, ours / wrong)}/air?tls={ours}/me")
-        nodes.stop()
+    # The certificate is for addresses, and not for this name.
+    not_connected("not valid for name", f"mangrove://localhost:{here.split(':')[1]}/air?tls={ours}/me")
+    node = ["node", "air", "--number", 0, "--of", 1, "--data", nodes.directory / "x", *nodes.log, "--listen", f"{BEYOND}:0"]
+    for wrong, why in (("elsewhere", "certificate not valid for name"), ("me", "does not allow extended key usage")):
+        refused(1, why, *node, "--tls", ours / wrong)
+    shutil.copy(theirs / "ca.pem", ours / "elsewhere" / "ca.pem")
+    refused(1, "invalid peer certificate", *node, "--tls", ours / "elsewhere", "--advertise", "node-9.example.com:7701")
 
 
 if __name__ == "__main__":

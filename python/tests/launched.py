@@ -1,18 +1,26 @@
-"""What test_ray.py runs in namespaces of its own: nodes under Ray, which are killed, and so are their actors.
+"""What test_ray.py runs in namespaces of its own: nodes under Ray, which are killed, and so are their actors and machines.
 
-    launched.py DIRECTORY
+    launched.py one|two DIRECTORY       how many machines Ray has
 
 It exits with 77, and says why, if this build has no client for Kafka.
+
+Two machines are two addresses of `lo`. The second one has processes and files of its own:
+
+    Ray at 10.77.0.1   this program, the brokers, nodes   their files are in DIRECTORY/machine
+    Ray at 10.77.0.2   nodes                              they see DIRECTORY/second there
 """
 
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "deploy" / "kafka"))
@@ -23,6 +31,13 @@ import mangrovedb as mg
 
 SKIPPED = 77
 PATIENCE_S = 30
+FIRST, SECOND = "10.77.0.1", "10.77.0.2"
+# Ray asks machines more often whether they are there. Otherwise, it takes 15 s to miss one.
+HASTE = {"RAY_health_check_initial_delay_ms": "500", "RAY_health_check_period_ms": "500", "RAY_health_check_failure_threshold": "4"}
+RAY = [sys.executable, "-c", "from ray.scripts.scripts import main; main()", "start", "--block", "--disable-usage-stats", "--num-cpus=1"]
+# Processes that see one directory in place of another, and end together.
+THERE = 'mount --bind "$0" "$1" && shift && "$@"; exit $?'
+ELSEWHERE = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", THERE]
 AGAIN = """
 import sys
 import mangrovedb as mg
@@ -31,11 +46,14 @@ print(c.address, c.connect().query("g.V().count()").one())
 """
 
 
-def loopback():
-    """Starts the network interface `lo`, the only one there is."""
-    with socket.socket() as any_socket:
-        up_and_running = 0x41
-        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh14x", b"lo", up_and_running))
+def network(*addresses):
+    """Starts the network interface `lo`, the only one there is, and gives it further addresses."""
+    up_and_running, set_flags, set_address = 0x41, 0x8914, 0x8916
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, set_flags, struct.pack("16sh14x", b"lo", up_and_running))
+        for at, address in enumerate(addresses):
+            packed = struct.pack("hH4s8x", socket.AF_INET, 0, socket.inet_aton(address))
+            fcntl.ioctl(any_socket, set_address, struct.pack("16s16s", f"lo:{at}".encode(), packed))
 
 
 def nodes(graph="air"):
@@ -110,6 +128,34 @@ def killed(c, writer, arguments):
     writer.check(c.connect())
 
 
+def port_taken(c, writer, arguments):
+    """A node whose port is taken when it starts again listens elsewhere, and is found there."""
+    before, (node, _) = c.address, process_of("node-0")
+    host, port = before.removeprefix("mangrove://").split(",")[0].split(":")
+    os.kill(node, signal.SIGKILL)
+    with first_at(host, int(port)) as taken:
+        threading.Thread(target=hang_up, args=[taken], daemon=True).start()
+        assert mg.cluster(**arguments).address == c.address != before
+        taken.shutdown(socket.SHUT_RDWR)
+    writer.write(20)
+    writer.check(c.connect())
+
+
+def first_at(host, port):
+    """A server at a port, as soon as it is free."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        with suppress(OSError):
+            return socket.create_server((host, port))
+        assert time.monotonic() < end, f"port {port} does not get free"
+
+
+def hang_up(server):
+    with suppress(OSError):
+        while True:
+            server.accept()[0].close()
+
+
 def alive(process):
     return any(process == pid for pids in nodes().values() for pid, _ in pids)
 
@@ -123,25 +169,31 @@ def refused(what, error, **arguments):
         raise AssertionError(f"not refused: {arguments}")
 
 
-def main(directory):
-    loopback()
+def first_start(arguments):
+    """The nodes of a new graph, unless this build cannot have any."""
+    try:
+        return mg.cluster(**arguments)
+    except mg.OpenError as error:
+        if "has no client for Kafka" in str(error):
+            print("this build has no client for Kafka (make install CLUSTER=1)")
+            sys.exit(SKIPPED)
+        raise
+
+
+def one_machine(directory):
+    network()
     with brokers.Brokers(directory / "kafka") as kafka:
         log, data = f"kafka://{kafka.addresses}", directory / "data"
         refused("no Ray runs here: start one with `ray start --head`", mg.OpenError, name="air", log=log, data=data)
         ray.init(include_dashboard=False, num_cpus=2, _temp_dir=os.environ["RAY_TMPDIR"], log_to_driver=False)
         arguments = {"name": "air", "nodes": 2, "shards": 4, "log": log, "data": data}
-        try:
-            c = mg.cluster(**arguments)
-        except mg.OpenError as error:
-            if "has no client for Kafka" in str(error):
-                print("this build has no client for Kafka (make install CLUSTER=1)")
-                sys.exit(SKIPPED)
-            raise
+        c = first_start(arguments)
         assert [node["shards"] for node in c.status()["nodes"]] == [[0, 2], [1, 3]]
         assert mg.cluster(**arguments).address == c.address
         refused("runs already, with nodes=2, not 3", ValueError, **{**arguments, "nodes": 3})
         writer = Writer(c.connect())
         killed(c, writer, arguments)
+        port_taken(c, writer, arguments)
         other = [sys.executable, "-c", AGAIN, log, str(data)]
         said = subprocess.run(other, capture_output=True, text=True, timeout=60)
         assert said.stdout.split() == [c.address, str(c.connect().query("g.V().count()").one())], said
@@ -150,19 +202,104 @@ def main(directory):
         c.down()
         refused("has a graph air already, with 4 shards, which never change", mg.OpenError, **{**arguments, "shards": 2})
         refused("has a graph air already, with another id space", mg.OpenError, **{**arguments, "id_space": "label"})
-        nodes_of_ray, ray.nodes = ray.nodes, lambda: [{"Alive": True, "NodeManagerAddress": f"10.0.0.{at}"} for at in range(2)]
-        refused("nodes listen on one machine only: TLS between nodes is not there yet, and this Ray has 2", mg.OpenError, **arguments)
-        ray.nodes = nodes_of_ray
         (directory / "other").mkdir()
         (directory / "other" / "node-1").write_text("no directory")
-        refused("node-1 does not start.", mg.OpenError, **{**arguments, "data": directory / "other"})
+        refused("node-1 does not start", mg.OpenError, **{**arguments, "data": directory / "other"})
         assert nodes() == {}, "a start that failed leaves processes"
         back = mg.cluster(**arguments)
         writer.check(back.connect())
         back.down()
         ray.shutdown()
-    print("all is well")
+
+
+def certificates(directory):
+    """Each machine has its own, at the same path. Returns those of a broker."""
+    certs, tls = directory / "certs", directory / "machine" / "tls"
+    for name, address in ("broker", FIRST), ("machine", FIRST), ("second", SECOND):
+        command = [sys.executable, "-m", "mangrovedb.cli", "cluster", "certs", certs, name, address]
+        subprocess.run(command, check=True, capture_output=True)
+    files = {"ssl.ca.location": "ca.pem", "ssl.certificate.location": "cert.pem", "ssl.key.location": "key.pem"}
+    lines = ["security.protocol=SSL", *(f"{key}={tls / file}" for key, file in files.items())]
+    for name in "machine", "second":
+        shutil.copytree(certs / name, directory / name / "tls")
+        (directory / name / "kafka.conf").write_text("\n".join(lines))
+    return certs / "broker"
+
+
+class Machine:
+    """A Ray at an address. The first machine has the head."""
+
+    def __init__(self, directory, address, port):
+        which = ["--head", f"--port={port}", "--include-dashboard=false"] if address == FIRST else [f"--address={FIRST}:{port}"]
+        alone = [] if address == FIRST else [*ELSEWHERE, directory / "second", directory / "machine"]
+        with (directory / f"ray-{address}.log").open("ab") as out:
+            command = [*alone, *RAY, f"--node-ip-address={address}", *which]
+            self.process = subprocess.Popen([*map(str, command)], env=os.environ | HASTE, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+
+    def lose(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def machines():
+    return sorted(machine["NodeManagerAddress"] for machine in ray.nodes() if machine["Alive"])
+
+
+def hosts(c):
+    """Where the nodes are that answer."""
+    return [node["address"].split(":")[0] for node in sorted(c.status()["nodes"], key=lambda node: node["name"]) if "error" not in node]
+
+
+def lost(c, writer, machine):
+    """A machine is lost: what its nodes had, others have, too. Then its nodes are on the other machine."""
+    count, began = c.connect().query("g.V().count()").one(), time.monotonic()
+    machine.lose()
+    assert writer.database.query("g.V().count()").one() == count
+    read = time.monotonic() - began
+    writer.write(20)
+    wrote = time.monotonic() - began
+    until(lambda: hosts(c) == [FIRST] * 4, "the nodes of the machine that is lost are not on the other one")
+    print(f"a machine is lost: read after {read:.1f} s, 20 writes after {wrote:.1f} s, nodes back after {time.monotonic() - began:.1f} s")
+    writer.write(20)
+    writer.check(c.connect())
+
+
+def two_machines(directory):
+    network(FIRST, SECOND)
+    broker, (port,) = certificates(directory), brokers.free_ports(1)
+    Machine(directory, FIRST, port)
+    with brokers.Brokers(directory / "kafka", tls=broker, host=FIRST) as kafka:
+        ray.init(address=f"{FIRST}:{port}", log_to_driver=False)
+        log = {"log": f"kafka://{kafka.addresses}", "log_config": directory / "machine" / "kafka.conf"}
+        arguments = {"name": "air", "nodes": 4, "shards": 4, "replicas": 2, "data": directory / "machine" / "data", **log}
+        spread(directory, arguments, port)
+        ray.shutdown()
+
+
+def spread(directory, arguments, port):
+    second = Machine(directory, SECOND, port)
+    until(lambda: machines() == [FIRST, SECOND], "the second machine is not there")
+    refused("give tls=DIRECTORY", mg.OpenError, **arguments)
+    arguments |= {"tls": directory / "machine" / "tls"}
+    c = first_start(arguments)
+    assert hosts(c) == [FIRST, SECOND, FIRST, SECOND]
+    assert {path.name for path in (directory / "second" / "data").iterdir()} == {"node-1", "node-1.log", "node-3", "node-3.log"}
+    writer = Writer(c.connect())
+    killed(c, writer, arguments)
+    assert hosts(c) == [FIRST, SECOND, FIRST, SECOND]
+    lost(c, writer, second)
+    assert mg.cluster(**arguments).address == c.address
+    c.down()
+    assert nodes() == {}, "down() leaves processes"
+    Machine(directory, SECOND, port)
+    until(lambda: machines() == [FIRST, SECOND], "the second machine is not back")
+    c = mg.cluster(**arguments)
+    assert hosts(c) == [FIRST, SECOND, FIRST, SECOND]
+    writer.check(c.connect())
+    c.down()
+    assert nodes() == {}, "down() leaves processes"
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    {"one": one_machine, "two": two_machines}[sys.argv[1]](Path(sys.argv[2]))
+    print("all is well")

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from conftest import left_out
 
 import mangrovedb as mg
 
@@ -37,10 +38,10 @@ def log(tmp_path_factory):
             address = f"kafka://{started.addresses}"
             made = subprocess.run([*COMMAND, "cluster", "create", "first", "--log", address], capture_output=True, text=True)
             if "has no client for Kafka" in made.stderr:
-                pytest.skip("left out: this build has no client for Kafka (make install CLUSTER=1)")
+                left_out("this build has no client for Kafka (make install CLUSTER=1)")
             yield address
     except brokers.Missing as missing:
-        pytest.skip(f"left out: {missing}")
+        left_out(missing)
 
 
 class Graph:
@@ -129,6 +130,35 @@ def test_a_connected_graph_is_used_like_any_other(graph, tmp_path):
     assert [node["shards"] for node in status["nodes"]] == [[0, 2], [1, 3]]
     assert [node["writer"] for node in status["nodes"]].count(True) == 1
     assert run("query", graph.address, "g.V('ada').values('born')", "--format", "json").strip() in ("1816", "[1816]")
+
+
+READER = """
+import sys, mangrovedb as mg
+db = mg.connect(sys.argv[1])
+for bookmark in sys.stdin:
+    db.wait_for(bookmark.strip())
+    print(db.query("g.V().count()").one(), flush=True)
+"""
+
+
+def test_another_process_reads_what_a_bookmark_names(graph):
+    with mg.connect(graph.address) as db:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen([sys.executable, "-c", READER, graph.address], **pipes) as reader:
+            for count in range(1, 51):
+                db.query("g.addV('p').property(id, n)", {"n": count})
+                reader.stdin.write(f"{db.bookmark()}\n")
+                reader.stdin.flush()
+                assert int(reader.stdout.readline()) == count
+            reader.stdin.close()
+        of_graph, number = db.bookmark().split("-")
+        with pytest.raises(mg.MangroveError, match="a bookmark of another graph"):
+            db.wait_for(f"{'0' * 16}-{number}")
+        with pytest.raises(mg.MangroveError, match="0.3 s"):
+            db.wait_for(f"{of_graph}-{int(number) + 1000}", timeout=0.3)
+        assert db.query("g.V().count()").one() == 50
+        with pytest.raises(ValueError, match="is no bookmark"):
+            db.wait_for("12")
 
 
 def test_nodes_are_killed_and_nothing_acknowledged_is_lost(graph):

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import left_out
 
 # Without this variable, tests are left out where a tool is missing.
 NO_SKIPS = os.environ.get("MANGROVE_NO_SKIPS")
@@ -42,10 +43,6 @@ server: {count: 2, secret: air-server, serviceType: LoadBalancer, resources: {li
 # Nobody listens there.
 NOWHERE = "127.0.0.1:1"
 MISSING = r"Kafka takes no|Kafka does not answer|cannot reach the node at 127\.0\.0\.1:1"
-
-
-def left_out(why):
-    (pytest.fail if NO_SKIPS else pytest.skip)(f"left out: {why}")
 
 
 def run(*command, **more):

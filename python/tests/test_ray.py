@@ -42,16 +42,17 @@ def needed():
         return str(missing)
 
 
-def test_nodes_under_ray_are_killed_and_come_back(tmp_path, short_path):
+@pytest.mark.parametrize("machines", ["one", "two"])
+def test_nodes_under_ray_are_killed_and_come_back(tmp_path, short_path, machines):
     if missing := needed():
         pytest.skip(f"left out: {missing}")
     (short_path / "token").write_text(secrets.token_hex(32))
     ray = {"RAY_TMPDIR": str(short_path), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(short_path / "token")}
-    command = [*ALONE, sys.executable, str(Path(__file__).with_name("launched.py")), str(tmp_path)]
+    command = [*ALONE, sys.executable, str(Path(__file__).with_name("launched.py")), machines, str(tmp_path)]
     done = subprocess.run(command, env={**os.environ, **ray}, capture_output=True, text=True, timeout=300)
     if done.returncode == SKIPPED:
         pytest.skip(f"left out: {done.stdout.strip()}")
-    logs = "".join(f"\n{log}: {log.read_text()[-2000:]}" for log in tmp_path.glob("*/node-*.log"))
+    logs = "".join(f"\n{log}: {log.read_text()[-2000:]}" for log in tmp_path.glob("**/node-*.log"))
     assert done.returncode == 0, done.stdout + done.stderr + logs
     assert done.stdout.endswith("all is well\n")
 
@@ -66,6 +67,7 @@ def test_nodes_under_ray_are_killed_and_come_back(tmp_path, short_path):
         ({"name": "a b"}, ValueError, "letters, digits, - and _: 'a b' is none"),
         ({"log": "127.0.0.1:9092"}, ValueError, "log is kafka://host:port,host:port, not '127.0.0.1:9092'"),
         ({"id_space": "all"}, ValueError, "id_space is 'graph' or 'label', not 'all'"),
+        ({"tls": "nowhere"}, ValueError, "tls is a directory from `mangrove cluster certs`, but nowhere/ca.pem, .* is not there"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, error, message):
@@ -79,13 +81,15 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch):
         mg.cluster(**GOOD)
 
 
-def test_shards_go_round_the_nodes_as_often_as_there_are_replicas():
-    from mangrovedb.launch import _arguments
+def test_nodes_with_the_same_shards_are_on_different_machines():
+    from mangrovedb.launch import _places
 
-    def of(node, **settings):
-        settings = {"name": "air", "log": "kafka://127.0.0.1:1", "data": "data", **settings}
-        arguments = _arguments(settings, node, "127.0.0.1:1")
-        return arguments[arguments.index("--shards") + 1]
-
-    assert [of(node, nodes=2, shards=5, replicas=1) for node in range(2)] == ["0,2,4", "1,3"]
-    assert [of(node, nodes=3, shards=4, replicas=2) for node in range(3)] == ["0,2,3", "0,1,3", "1,2"]
+    assert _places(1, 3, 2) == [0, 0, 0]
+    assert _places(2, 4, 2) == [0, 1, 0, 1]
+    assert _places(3, 4, 2) == [0, 1, 2, 1]  # node 3 has a shard of node 0
+    assert _places(3, 6, 3) == [0, 1, 2, 0, 1, 2]
+    assert _places(8, 4, 1) == [0, 1, 2, 3]
+    for machines, nodes, replicas in (5, 7, 2), (4, 12, 3), (3, 8, 2), (4, 7, 3):
+        places = _places(machines, nodes, replicas)
+        assert all(len({places[(at + next_to) % nodes] for next_to in range(replicas)}) == replicas for at in range(nodes))
+        assert max(map(places.count, range(machines))) <= -(-nodes // machines) + 1

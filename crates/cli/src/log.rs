@@ -60,7 +60,8 @@ impl LogOptions {
 }
 
 #[cfg(not(feature = "cluster"))]
-pub const MISSING: &str = "this build of Mangrove has no client for Kafka: build it with the feature `cluster`";
+pub const MISSING: &str =
+    "this build of Mangrove has no client for Kafka, and makes no certificates: build it with the feature `cluster`";
 
 #[cfg(not(feature = "cluster"))]
 impl LogOptions {

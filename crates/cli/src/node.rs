@@ -18,7 +18,7 @@ use super::{Failure, interrupt, say};
 pub struct Node {
     /// Name of the graph
     graph: String,
-    /// Its number, from 0 on: node 2 of 4 is called node-2, and has each fourth shard from the second on
+    /// Its number, from 0 on: node 2 of 4 is called node-2, and has the shards 2, 6, 10 and so on
     #[arg(long, requires = "of", conflicts_with_all = ["name", "shards"])]
     number: Option<u16>,
     /// Nodes of the graph, with --number

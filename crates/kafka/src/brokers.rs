@@ -1,5 +1,6 @@
 //! Brokers, and how to speak to them: over TLS, unless they are on this machine.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
@@ -11,10 +12,12 @@ use rdkafka::metadata::Metadata;
 /// What a file of settings may set: how to agree on TLS, and who we are. The rest is decided here.
 const PROTOCOL: &str = "security.protocol";
 const GROUPS: [&str; 2] = ["ssl.", "sasl."];
+/// Whether the certificate of a broker must name its host.
+const HOST_CHECK: &str = "ssl.endpoint.identification.algorithm";
 const SECURE: [&str; 2] = ["SSL", "SASL_SSL"];
 
 /// The brokers of a log.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Brokers {
     addresses: String,
     settings: Vec<(String, String)>,
@@ -75,6 +78,13 @@ impl Brokers {
     }
 }
 
+/// The settings may have a password.
+impl std::fmt::Debug for Brokers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Brokers").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Display for Brokers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.addresses)
@@ -90,10 +100,17 @@ fn is_here(host: &str) -> bool {
 fn read(file: &Path) -> Result<Vec<(String, String)>> {
     let text = fs::read_to_string(file).map_err(|error| GraphError::Invalid(format!("{}: {error}", file.display())))?;
     let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let mut known = BTreeSet::new();
     let parsed = lines.map(|(at, line)| {
         let wrong = |what: String| GraphError::Invalid(format!("{}:{}: {what}", file.display(), at + 1));
         let (key, value) = line.split_once('=').ok_or_else(|| wrong("a line is KEY=VALUE".into()))?;
         let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
+        if !known.insert(key.clone()) {
+            return Err(wrong(format!("{key} is there twice")));
+        }
+        if key == HOST_CHECK && !value.eq_ignore_ascii_case("https") {
+            return Err(wrong(format!("{key}={value} would accept the certificate of any host")));
+        }
         if key == PROTOCOL || GROUPS.iter().any(|group| key.starts_with(group)) {
             return Ok((key, value));
         }
@@ -142,6 +159,9 @@ mod tests {
             "2: acks is not for this file: it has security.protocol, ssl.* and sasl.*"
         );
         assert_eq!(refused("ssl.ca.location"), "1: a line is KEY=VALUE");
+        assert_eq!(refused("security.protocol=SSL\n\nsecurity.protocol=PLAINTEXT"), "3: security.protocol is there twice");
+        let any_host = refused("ssl.endpoint.identification.algorithm=none");
+        assert!(any_host.contains("would accept the certificate of any host"), "{any_host}");
         assert!(Brokers::new("kafka", None).unwrap_err().to_string().contains("write host:port"));
         assert!(Brokers::new("localhost:1", Some(Path::new("/nowhere/kafka.conf"))).is_err());
     }

@@ -50,11 +50,7 @@ impl KafkaLog {
     /// If the brokers cannot be reached, or have no such topic.
     pub fn open(brokers: &Brokers, name: &str) -> Result<Self> {
         let topic = topic_of(name);
-        // A producer that asks for a topic has the brokers make it, with other settings than a log needs.
-        let asking: BaseConsumer = brokers.config().create().map_err(|error| unavailable("takes no client", error))?;
-        let found = asking.fetch_metadata(Some(&topic), PATIENCE).map_err(|error| unavailable("does not answer", error))?;
-        brokers.must_all_be_safe(&found)?;
-        match found.topics().first().map_or(0, |topic| topic.partitions().len()) {
+        match topic::partitions(brokers, &topic)? {
             1 => topic::must_keep_all(brokers, &topic)?,
             0 => {
                 return Err(GraphError::Invalid(format!(
@@ -122,6 +118,8 @@ impl Log for KafkaLog {
             .set("queued.max.messages.kbytes", "131072")
             .create()
             .map_err(|error| unavailable("takes no consumer", error))?;
+        let told = consumer.fetch_metadata(Some(&self.topic), ANSWERING);
+        self.brokers.must_all_be_safe(&told.map_err(|error| unavailable("does not answer", error))?)?;
         let mut partition = TopicPartitionList::new();
         partition
             .add_partition_offset(&self.topic, PARTITION, Offset::Offset(from as i64))

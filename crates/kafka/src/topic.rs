@@ -6,6 +6,7 @@ use std::time::Duration;
 use mangrove_graph::{GraphError, Result};
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::client::DefaultClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::RDKafkaErrorCode;
 
 use crate::{Brokers, PATIENCE, RECORD_BYTES_MAX, unavailable};
@@ -24,11 +25,37 @@ fn admin(brokers: &Brokers) -> Result<(AdminClient<DefaultClientContext>, AdminO
     Ok((client, AdminOptions::new().operation_timeout(Some(PATIENCE)).request_timeout(Some(PATIENCE))))
 }
 
+/// How many partitions a topic has: 0 if it is not there. A producer that asked this would have the brokers make the topic, with other settings than
+/// a log needs.
+pub fn partitions(brokers: &Brokers, topic: &str) -> Result<usize> {
+    Ok(copies(brokers, topic)?.len())
+}
+
+/// How many copies each partition of a topic has.
+fn copies(brokers: &Brokers, topic: &str) -> Result<Vec<usize>> {
+    let asking: BaseConsumer = brokers.config().create().map_err(|error| unavailable("takes no client", error))?;
+    let found = asking.fetch_metadata(Some(topic), PATIENCE).map_err(|error| unavailable("does not answer", error))?;
+    brokers.must_all_be_safe(&found)?;
+    let Some(told) = found.topics().first() else { return Ok(Vec::new()) };
+    match told.error().map(RDKafkaErrorCode::from) {
+        None | Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {}
+        Some(error) => return Err(GraphError::Invalid(format!("Kafka does not show the topic {topic}: {error}"))),
+    }
+    Ok(told.partitions().iter().map(|partition| partition.replicas().len()).collect())
+}
+
 /// Makes a topic, with so many copies. Returns whether there was none.
-pub fn create(brokers: &Brokers, topic: &str, copies: usize) -> Result<bool> {
+pub fn create(brokers: &Brokers, topic: &str, wanted: usize) -> Result<bool> {
+    if let Some(there) = copies(brokers, topic)?.first() {
+        must_keep_all(brokers, topic)?;
+        return match *there >= wanted {
+            true => Ok(false),
+            false => Err(GraphError::Invalid(format!("the topic {topic} has {there} copies, not {wanted}"))),
+        };
+    }
     let (admin, options) = admin(brokers)?;
-    let (bytes, least) = (RECORD_BYTES_MAX.to_string(), (copies / 2 + 1).to_string());
-    let new = NewTopic::new(topic, 1, TopicReplication::Fixed(copies as i32));
+    let (bytes, least) = (RECORD_BYTES_MAX.to_string(), (wanted / 2 + 1).to_string());
+    let new = NewTopic::new(topic, 1, TopicReplication::Fixed(wanted as i32));
     let new = KEEPING.iter().fold(new, |new, (key, value)| new.set(key, value));
     let new = new.set(LARGEST, &bytes).set("min.insync.replicas", &least);
     let made = now(admin.create_topics([&new], &options)).map_err(|error| unavailable("does not answer", error))?;
@@ -50,14 +77,15 @@ pub fn must_keep_all(brokers: &Brokers, topic: &str) -> Result<()> {
         Some(Err(error)) => return Err(unavailable("does not tell the settings of the topic", error)),
         None => return Err(unavailable("does not tell", "the settings of the topic")),
     };
-    let value = |key: &str| settings.get(key).and_then(|entry| entry.value.clone()).unwrap_or_default();
-    let mut wrong: Vec<String> = KEEPING
-        .iter()
-        .filter(|(key, wanted)| value(key) != *wanted)
-        .map(|(key, wanted)| format!("{key}={} and not {wanted}", value(key)))
-        .collect();
-    if value(LARGEST).parse::<usize>().is_ok_and(|bytes| bytes < RECORD_BYTES_MAX) {
-        wrong.push(format!("{LARGEST}={} and not {RECORD_BYTES_MAX}", value(LARGEST)));
+    // Systems that speak the protocol of Kafka do not have all settings.
+    let value = |key: &str| settings.get(key).and_then(|entry| entry.value.clone());
+    let told = KEEPING.iter().filter_map(|(key, wanted)| Some((key, value(key)?, wanted)));
+    let wrong = told.filter(|(_, value, wanted)| value != *wanted);
+    let mut wrong: Vec<String> = wrong.map(|(key, value, wanted)| format!("{key}={value} and not {wanted}")).collect();
+    if let Some(bytes) =
+        value(LARGEST).and_then(|bytes| bytes.parse::<usize>().ok()).filter(|bytes| *bytes < RECORD_BYTES_MAX)
+    {
+        wrong.push(format!("{LARGEST}={bytes} and not {RECORD_BYTES_MAX}"));
     }
     if wrong.is_empty() {
         return Ok(());

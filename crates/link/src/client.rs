@@ -234,9 +234,9 @@ where
     });
     let origin = format!("http://{address}").parse().map_err(|error| cannot(address, format!("{error}")))?;
     let mut grpc = tonic::client::Grpc::with_origin(Sender(sender), origin).max_decoding_message_size(MESSAGE_BYTES_MAX);
-    grpc.ready().await.map_err(|_| cannot(address, format!("it has ended the connection; {hint}")))?;
+    grpc.ready().await.map_err(|error| cannot(address, format!("{error}; {hint}")))?;
     let replies = grpc.streaming(Request::new(stream), PathAndQuery::from_static(PATH), Raw).await;
-    let replies = replies.map_err(|_| cannot(address, format!("it has ended the connection; {hint}")))?.into_inner();
+    let replies = replies.map_err(|status| cannot(address, format!("{}; {hint}", status.message())))?.into_inner();
     let waiting = Arc::new(Waiting::new());
     tokio::spawn(listen(replies, waiting.clone()));
     Ok(Link { address: address.to_owned(), calls, waiting, last: AtomicU64::new(0) })

@@ -5,8 +5,10 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
@@ -26,6 +28,9 @@ const PROTOCOL: &[u8] = b"h2";
 pub struct Identity {
     connector: TlsConnector,
     acceptor: TlsAcceptor,
+    directory: PathBuf,
+    chain: Vec<CertificateDer<'static>>,
+    roots: Arc<RootCertStore>,
 }
 
 /// Why a directory gives no identity.
@@ -66,25 +71,44 @@ impl Identity {
             .map_err(|error| failed(path(CERTIFICATE_FILE), &error))?;
         let mut connecting = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13])
-            .and_then(|builder| builder.with_root_certificates(roots).with_client_auth_cert(chain, key))
+            .and_then(|builder| builder.with_root_certificates(roots.clone()).with_client_auth_cert(chain.clone(), key))
             .map_err(|error| failed(path(CERTIFICATE_FILE), &error))?;
         serving.alpn_protocols = vec![PROTOCOL.to_vec()];
         connecting.alpn_protocols = vec![PROTOCOL.to_vec()];
-        Ok(Self { connector: Arc::new(connecting).into(), acceptor: Arc::new(serving).into() })
+        let (connector, acceptor) = (Arc::new(connecting).into(), Arc::new(serving).into());
+        Ok(Self { connector, acceptor, directory: directory.to_owned(), chain, roots })
+    }
+
+    /// Fails if clients would not accept the certificate of a node at `host:port`.
+    ///
+    /// # Errors
+    /// If it is for another host, or for somebody who connects, if its time is over, or if another authority has signed it.
+    pub fn must_be_of(&self, address: &str) -> Result<(), IdentityError> {
+        let failed = |why: String| IdentityError { path: self.directory.join(CERTIFICATE_FILE), why };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = WebPkiServerVerifier::builder_with_provider(self.roots.clone(), provider).build();
+        let verifier = verifier.map_err(|error| failed(error.to_string()))?;
+        let name = host_of(address).map_err(|error| failed(error.to_string()))?;
+        let checked = verifier.verify_server_cert(&self.chain[0], &self.chain[1..], &name, &[], UnixTime::now());
+        checked.map(drop).map_err(|error| failed(format!("{error}: make one for {address} with `mangrove cluster certs`")))
     }
 
     /// Agrees on TLS with the node at `host:port`.
     pub(crate) async fn connect(&self, address: &str, stream: TcpStream) -> io::Result<client::TlsStream<TcpStream>> {
-        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let name = ServerName::try_from(host).map_err(io::Error::other)?;
-        self.connector.connect(name, stream).await
+        self.connector.connect(host_of(address)?, stream).await
     }
 
     /// Agrees on TLS with a client.
     pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<server::TlsStream<TcpStream>> {
         self.acceptor.accept(stream).await
     }
+}
+
+/// The host of `host:port`.
+fn host_of(address: &str) -> io::Result<ServerName<'static>> {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    ServerName::try_from(host).map_err(io::Error::other)
 }
 
 /// Whether an address is on this machine: the only one that is spoken to without TLS.

@@ -39,7 +39,7 @@ const REPLIES_MAX: usize = 64;
 const WINDOW_BYTES: u32 = 2 << 20;
 /// Connections that agree on TLS at the same time, and how long one may take. Until then, anybody may be there.
 const HANDSHAKES_MAX: usize = 256;
-const AGREEING: Duration = Duration::from_secs(10);
+const AGREEING: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// A node that is being served. Dropping it ends that.
@@ -75,8 +75,9 @@ pub fn serve(node: &Arc<Node>, listener: TcpListener, identity: Option<Identity>
                 accepted = listener.accept() => match accepted {
                     Ok((stream, from)) => {
                         let _ = stream.set_nodelay(true); // it only makes it slower
-                        let place = handshakes.clone().acquire_owned().await;
-                        connections.spawn(secured(node.clone(), stream, from, identity.clone(), place.ok()));
+                        // With too many that have not said who they are, the newest has to come again.
+                        let Ok(place) = handshakes.clone().try_acquire_owned() else { continue };
+                        connections.spawn(secured(node.clone(), stream, from, identity.clone(), place));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "a connection was not accepted");
@@ -97,7 +98,7 @@ async fn secured(
     stream: TcpStream,
     from: SocketAddr,
     identity: Option<Identity>,
-    place: Option<OwnedSemaphorePermit>,
+    place: OwnedSemaphorePermit,
 ) {
     let Some(identity) = identity else {
         drop(place);
@@ -107,6 +108,10 @@ async fn secured(
     drop(place);
     match agreed {
         Ok(Ok(stream)) => connection(node, stream, from).await,
+        // Whoever looks whether somebody listens says nothing.
+        Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            tracing::debug!(%from, "a connection said nothing")
+        }
         Ok(Err(error)) => tracing::warn!(%error, %from, "a connection without a certificate that counts here was refused"),
         Err(_) => tracing::warn!(%from, "a connection did not agree on TLS in time"),
     }

@@ -21,6 +21,8 @@ use crate::identity::Identity;
 const FRESH: Duration = Duration::from_secs(2);
 /// A node that did not answer is not asked again for so long.
 const REST: Duration = Duration::from_millis(200);
+/// So many addresses are kept to ask at.
+const SEEDS_MAX: usize = 100;
 /// How often who waits for connections looks whether there are enough.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -75,8 +77,6 @@ impl fmt::Display for GraphAddress {
 pub struct Ways(Arc<Found>);
 
 struct Found {
-    /// Where to ask first.
-    seeds: Vec<String>,
     name: String,
     identity: Option<Identity>,
     graph: GraphRecord,
@@ -87,6 +87,8 @@ struct Found {
 
 #[derive(Default)]
 struct State {
+    /// Where to ask for the members.
+    seeds: Vec<String>,
     members: Vec<Member>,
     writer: Option<u64>,
     asked: Option<Instant>,
@@ -119,10 +121,10 @@ impl Ways {
                 }
                 Ok((Reply::Hello { graph, members, writer }, link)) => {
                     let links = HashMap::from([(node.clone(), Arc::new(link))]);
-                    let state = State { members, writer, asked: Some(Instant::now()), links, ..State::default() };
-                    let (seeds, name) = (address.nodes.clone(), name.to_owned());
+                    let seeds = address.nodes.clone();
+                    let state = State { seeds, members, writer, asked: Some(Instant::now()), links, ..State::default() };
+                    let name = name.to_owned();
                     return Ok(Self(Arc::new(Found {
-                        seeds,
                         name,
                         identity,
                         graph,
@@ -168,6 +170,7 @@ impl Found {
     fn covering(of: &Arc<Self>) -> Result<Vec<ShardNode>> {
         let mut is_first = true;
         loop {
+            let is_idle = of.state().awaited.is_empty(); // before the look at what is connected
             let (connected, others) = of.members();
             let there =
                 connected.into_iter().filter_map(|member| Some((of.connected(&member.address)? as _, member.shards)));
@@ -179,7 +182,7 @@ impl Found {
             }
             let Some(missing) = missing else { return Ok(there) };
             let state = of.state();
-            if state.awaited.is_empty() && !is_first {
+            if is_idle && !is_first {
                 let why = state.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
                 return Err(GraphError::Unavailable(format!("no node has shard {missing}{why}")));
             }
@@ -255,8 +258,10 @@ impl Found {
         if state.asked.is_some_and(|asked| asked.elapsed() < fresh) {
             return Ok(());
         }
-        let known = state.members.iter().map(|member| &member.address).chain(&self.seeds);
-        let mut addresses: Vec<String> = known.filter(|address| !address.is_empty()).cloned().collect();
+        let told = state.seeds.iter().chain(state.members.iter().map(|member| &member.address));
+        let mut addresses: Vec<String> = told.filter(|address| !address.is_empty()).cloned().collect();
+        let mut known = HashSet::new();
+        addresses.retain(|address| known.insert(address.clone()));
         addresses.sort_by_key(|address| state.links.get(address).is_none_or(|link| link.is_gone())); // connected ones tell at once
         drop(state);
         let mut why = GraphError::Unavailable("the graph has no nodes".into());
@@ -303,8 +308,20 @@ impl Found {
 }
 
 impl Peers for Ways {
+    fn graph(&self) -> u64 {
+        self.0.graph.id
+    }
+
     fn placement(&self) -> Placement {
         self.0.graph.placement
+    }
+
+    fn learn(&self, addresses: &[String]) {
+        let mut state = self.0.state();
+        state.seeds.retain(|seed| !addresses.contains(seed));
+        state.seeds.splice(0..0, addresses.iter().cloned());
+        state.seeds.truncate(SEEDS_MAX);
+        state.asked = None;
     }
 
     fn with_shards(&self) -> Result<Vec<ShardNode>> {

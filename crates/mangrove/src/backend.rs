@@ -7,9 +7,11 @@
 use std::path::Path;
 
 use mangrove_directory::{Bulk, CheckReport, Patience, Store, StoreStats, Transaction, Writer};
-use mangrove_graph::{GraphView, GraphWrite, KeyId, LabelId, ReadContext, Result};
+use mangrove_graph::{GraphError, GraphView, GraphWrite, KeyId, LabelId, ReadContext, Result};
 use mangrove_ingest::Progress;
 use mangrove_lake::LakeChanges;
+
+use crate::bookmark::Bookmark;
 
 /// Takes a view of a graph.
 pub type ViewLater = Box<dyn Fn() -> Result<Box<dyn BackendView>> + Send + Sync>;
@@ -30,6 +32,19 @@ pub trait Backend: Send + Sync {
 
     /// Waits until all processes can read what this one has committed. Elsewhere a commit does that.
     fn settle(&self) {}
+
+    /// The last commit that this process has made or read, for readers elsewhere; `None` if all of them read the last commit anyway.
+    fn bookmark(&self) -> Option<Bookmark> {
+        None
+    }
+
+    /// Waits until this process reads what a bookmark names, and never reads anything older from then on.
+    ///
+    /// # Errors
+    /// If the bookmark is of another graph, or if the limits end the wait.
+    fn wait_for(&self, _bookmark: Bookmark, _limits: &ReadContext) -> Result<()> {
+        Err(GraphError::Invalid("only a graph on many nodes has bookmarks: here each reader sees the last commit".into()))
+    }
 
     /// Begins to write on behalf of `writer`. Waits for another writer's transaction as long as `patience` lasts.
     ///

@@ -25,6 +25,7 @@ pub use mangrove_cluster::{Placement, SHARDS_MAX};
 pub use mangrove_link::{CA_FILE, CERTIFICATE_FILE, GraphAddress, KEY_FILE};
 
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, ViewLater};
+use crate::bookmark::Bookmark;
 use crate::error::OpenError;
 
 /// Violations that a check names.
@@ -47,33 +48,34 @@ pub struct ClusterBackend {
     writing: Arc<Mutex<Vec<Writer>>>,
 }
 
-/// The graphs to which this process is connected. All handles of one share their connections, and read what any of them has committed.
+/// The graphs to which this process is connected, each by the addresses that led to it. All handles of one share their connections, and read what
+/// any of them has committed.
 static CONNECTED: Mutex<Vec<(String, Weak<Gateway>)>> = Mutex::new(Vec::new());
 
 impl ClusterBackend {
     /// Connects to the nodes of an address.
     pub fn connect(address: &GraphAddress, is_read_only: bool) -> Result<Self> {
         let (wanted, writing) = (address.to_string(), Arc::default());
-        if let Some(gateway) = connected(&wanted) {
+        if let Some(gateway) = connected(|known, _| known == wanted) {
             return Ok(Self { gateway, is_read_only, writing });
         }
         let name = format!("process {}", std::process::id());
         let made = Ways::find(address, &name)?.gateway(); // without the lock: nodes may not answer
-        let mut all = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.iter().find(|(address, _)| *address == wanted).and_then(|(_, gateway)| gateway.upgrade());
-        let gateway = known.unwrap_or_else(|| {
-            all.push((wanted, Arc::downgrade(&made)));
-            made
-        });
+        let graph = made.peers().graph();
+        let gateway = connected(|_, gateway| gateway.peers().graph() == graph).unwrap_or(made);
+        gateway.peers().learn(&address.nodes);
+        CONNECTED.lock().unwrap_or_else(PoisonError::into_inner).push((wanted, Arc::downgrade(&gateway)));
         Ok(Self { gateway, is_read_only, writing })
     }
 }
 
-/// What this process has connected to an address, if it still uses it.
-fn connected(wanted: &str) -> Option<Arc<Gateway>> {
+/// A gateway that this process still uses.
+fn connected(is_wanted: impl Fn(&str, &Gateway) -> bool) -> Option<Arc<Gateway>> {
     let mut all = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
     all.retain(|(_, gateway)| gateway.strong_count() > 0);
-    all.iter().find(|(address, _)| *address == wanted).and_then(|(_, gateway)| gateway.upgrade())
+    let there: Vec<_> = all.iter().filter_map(|(address, gateway)| Some((address.clone(), gateway.upgrade()?))).collect();
+    drop(all); // the end of a gateway may take a while
+    there.into_iter().find(|(address, gateway)| is_wanted(address, gateway)).map(|(_, gateway)| gateway)
 }
 
 /// Whoever connects after this process has ended sees what it has committed.
@@ -131,6 +133,23 @@ impl Backend for ClusterBackend {
 
     fn settle(&self) {
         settle(&self.gateway, None);
+    }
+
+    fn bookmark(&self) -> Option<Bookmark> {
+        Some(Bookmark { graph: self.gateway.peers().graph(), number: self.gateway.newest() })
+    }
+
+    fn wait_for(&self, bookmark: Bookmark, limits: &ReadContext) -> Result<()> {
+        if bookmark.graph != self.gateway.peers().graph() {
+            return Err(GraphError::Invalid(format!("{bookmark} is a bookmark of another graph")));
+        }
+        self.gateway.wait_for(bookmark.number, limits).map_err(|error| match error {
+            GraphError::Late(timeout) => GraphError::Unavailable(format!(
+                "{bookmark} could not be read within {} s: the shards have not come so far",
+                timeout.unwrap_or_default().as_secs_f64()
+            )),
+            error => error,
+        })
     }
 
     fn check(&self) -> Result<CheckReport> {
@@ -322,16 +341,17 @@ impl RunningNode {
         let failed = |error: String| OpenError::Cluster(GraphError::Invalid(error));
         let identity = tls.as_deref().map(Identity::read).transpose().map_err(|error| failed(error.to_string()))?;
         let (socket, listening) = bound(listen).map_err(|error| failed(format!("cannot listen on {listen}: {error}")))?;
+        let address = advertise.unwrap_or_else(|| listening.to_string());
+        identity.as_ref().map_or(Ok(()), |own| own.must_be_of(&address)).map_err(|error| failed(error.to_string()))?;
         let graph = graph_of(&*log).map_err(OpenError::Cluster)?;
         let stores = shards.into_iter().map(|number| Ok((number, open_shard(&data, number, &graph)?)));
         let options = NodeOptions {
             name,
-            address: advertise.unwrap_or_else(|| listening.to_string()),
+            address,
             process: drawn(),
             log,
             stores: stores.collect::<Result<_, OpenError>>()?,
             pace: WriterPace::default(),
-            is_cancelled,
         };
         let node = Node::start(options).map_err(OpenError::Cluster)?;
         while !node.is_ready() {
@@ -342,6 +362,7 @@ impl RunningNode {
         }
         let listened = socket.listen(BACKLOG).and_then(|()| mangrove_link::serve(&node, socket.into(), identity));
         let serving = listened.map_err(|error| failed(format!("cannot listen on {listening}: {error}")))?;
+        node.announce(is_cancelled).map_err(OpenError::Cluster)?;
         Ok(Self { node, serving })
     }
 

@@ -13,6 +13,7 @@ use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Paramet
 
 use crate::analyze::Projections;
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad};
+use crate::bookmark::Bookmark;
 use crate::cluster::{ClusterBackend, GraphAddress};
 use crate::declare;
 use crate::direct::{DirectReads, DirectWrites};
@@ -176,6 +177,22 @@ impl Database {
     /// Waits until all processes can read what was committed here.
     pub(crate) fn settle(&self) {
         self.shared.backend.settle();
+    }
+
+    /// The last commit that this process has made or read, of a graph on many nodes. Another process that gives it to
+    /// [`wait_for`](Self::wait_for) reads that commit, too. `None` for other graphs: all their readers read the last commit.
+    pub fn bookmark(&self) -> Option<Bookmark> {
+        self.shared.backend.bookmark()
+    }
+
+    /// Waits until queries of this process read what a bookmark names. From then on they never read anything older.
+    ///
+    /// # Errors
+    /// If the bookmark is of another graph, if this graph has no bookmarks, or if it takes longer than `timeout`.
+    pub fn wait_for(&self, bookmark: Bookmark, timeout: Duration) -> Result<(), StoreError> {
+        let deadline = Instant::now().checked_add(timeout);
+        let limits = ReadContext { deadline, timeout: Some(timeout), cancel: self.cancel.clone(), ..ReadContext::default() };
+        self.guarded(&|| "waiting for a commit".into(), || Ok(self.shared.backend.wait_for(bookmark, &limits)?))
     }
 
     /// Reads a query, to run it later with [`query`](Self::query). A text that was read before is not parsed again.

@@ -32,7 +32,7 @@ impl Certs {
 
 #[cfg(feature = "cluster")]
 mod made {
-    use std::fs::{self, File};
+    use std::fs;
     use std::io::{self, Write};
     use std::net::IpAddr;
     use std::path::Path;
@@ -151,15 +151,16 @@ mod made {
     /// Writes a file as a whole. Only its owner can read a secret.
     fn write(path: &Path, text: &str, is_secret: bool) -> Result<(), Failure> {
         let written = || -> io::Result<()> {
-            let new = path.with_extension("new");
-            let mut options = File::options();
-            options.write(true).create(true).truncate(true);
+            // A temporary file is its owner's alone.
+            let mut new = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+            new.write_all(text.as_bytes())?;
             #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_secret { 0o600 } else { 0o644 });
-            let mut file = options.open(&new)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(new, path)
+            if !is_secret {
+                let all_may_read = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+                new.as_file().set_permissions(all_may_read)?;
+            }
+            new.as_file().sync_all()?;
+            new.persist(path).map(drop).map_err(|error| error.error)
         };
         written().map_err(|error| cannot(path, &error))
     }

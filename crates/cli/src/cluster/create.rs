@@ -80,8 +80,14 @@ impl Create {
             return self.must_be(&graph).map(|()| (graph, false));
         }
         let id_space = self.id_space.map_or(IdSpace::Graph, IdSpace::from);
-        let graph = cluster::make_graph(&*log, &self.name, shards, id_space).map_err(failed)?;
-        Ok((graph, true))
+        match cluster::make_graph(&*log, &self.name, shards, id_space) {
+            Ok(graph) => Ok((graph, true)),
+            // Another program may have been faster.
+            Err(error) => match cluster::graph_of(&*log) {
+                Ok(graph) => self.must_be(&graph).map(|()| (graph, false)),
+                Err(_) => Err(failed(error)),
+            },
+        }
     }
 
     /// Fails if a graph is not what was asked for.

@@ -14,8 +14,8 @@ use super::create::Create;
 use super::failed;
 use crate::{Failure, output, say};
 
-/// How long nodes may take to start.
-const STARTING: Duration = Duration::from_secs(60);
+/// How often it says that it still waits for nodes.
+const SAYING: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 /// In a Python process, the module is the program. It says which Python runs it.
 const PYTHON: &str = "MANGROVE_PYTHON";
@@ -145,7 +145,7 @@ impl Started {
     }
 
     fn wait_for(&mut self, address: &GraphAddress) -> Result<(), Failure> {
-        let until = Instant::now() + STARTING;
+        let mut said = Instant::now();
         loop {
             for (node, log) in &mut self.nodes {
                 if let Ok(Some(status)) = node.try_wait() {
@@ -165,8 +165,9 @@ impl Started {
                 }
                 Err(error) => error.to_string(),
             };
-            if Instant::now() >= until {
-                return Err(Failure::Request(why));
+            if said.elapsed() >= SAYING {
+                say(&format!("waiting for nodes that read the log (they go on if you stop this with Ctrl-C): {why}"));
+                said = Instant::now();
             }
             std::thread::sleep(PAUSE);
         }

@@ -6,7 +6,7 @@ use mangrove_graph::{GraphError, ReadContext, Result};
 
 use super::{Peer, ShardNode};
 use crate::at_once::each_at_once;
-use crate::log::Reached;
+use crate::log::{COARSE, Reached};
 use crate::wire::{Call, Reply, damaged};
 
 /// How far the shards have applied the log.
@@ -86,6 +86,14 @@ impl Applied {
     /// The number to which all shards have come.
     pub fn least(&self) -> u64 {
         (0..self.nodes.len() as u16).map(|shard| self.best(shard).map_or(0, |(_, number)| number)).min().unwrap_or(0)
+    }
+
+    /// The number to which a shard has come that is behind others. If it is far behind, that of the coarse cut before it.
+    pub fn is_behind(&self) -> Option<u64> {
+        let numbers = || (0..self.nodes.len() as u16).map(|shard| self.best(shard).map(|(_, number)| number));
+        let (least, most) = (numbers().min()??, numbers().max()??);
+        let is_far = (most - least).checked_ilog2().is_some_and(|distance| distance >= COARSE);
+        (least < most).then(|| if is_far { self.coarse().min(least) } else { least })
     }
 
     /// The number of the last coarse cut to which all shards have come: the others keep it rather than the cuts around it.

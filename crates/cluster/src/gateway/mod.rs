@@ -77,7 +77,13 @@ impl Sought {
 
 /// The ways to the nodes of a graph.
 pub trait Peers: Send + Sync {
+    /// The id of the graph.
+    fn graph(&self) -> u64;
+
     fn placement(&self) -> Placement;
+
+    /// Nodes are at these addresses, too. Who knows all nodes needs no addresses.
+    fn learn(&self, _addresses: &[String]) {}
 
     /// The nodes that can be reached, each with its shards. Fails if one of the shards is not among them.
     fn with_shards(&self) -> Result<Vec<ShardNode>>;
@@ -96,8 +102,8 @@ pub struct Gateway {
     looked: Condvar,
     /// The last commit of this process. It reads nothing older.
     own: AtomicU64,
-    /// To which number a shard had come that was behind when all were asked last.
-    behind: AtomicU64,
+    /// To which number a shard had come that was behind when all were asked last; `None` if none was.
+    behind: Mutex<Option<u64>>,
 }
 
 #[derive(Default)]
@@ -122,7 +128,7 @@ impl Drop for Looking<'_> {
 
 impl Gateway {
     pub fn new(peers: Arc<dyn Peers>) -> Arc<Self> {
-        let (current, looked, own, behind) = (Mutex::default(), Condvar::new(), AtomicU64::new(0), AtomicU64::new(u64::MAX));
+        let (current, looked, own, behind) = (Mutex::default(), Condvar::new(), AtomicU64::new(0), Mutex::default());
         let new = Arc::new(Self { peers, current, looked, own, behind });
         let tidied = Arc::downgrade(&new);
         // Without that thread, nodes keep a cut that nobody reads until it is too old.
@@ -142,6 +148,10 @@ impl Gateway {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn behind(&self) -> MutexGuard<'_, Option<u64>> {
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// From now on, reads see a commit.
     pub fn has_seen(&self, number: u64) {
         self.own.fetch_max(number, Ordering::Relaxed);
@@ -159,8 +169,26 @@ impl Gateway {
 
     /// A cut that is not old, and not before what this process has committed or read.
     pub fn cut(&self, limits: Option<&ReadContext>) -> Result<Arc<HeldCut>> {
-        let read = self.current().number;
-        self.cut_from(self.own().max(read), FRESH, limits)
+        self.cut_from(self.newest(), FRESH, limits)
+    }
+
+    /// The last commit that this process has made or read.
+    pub fn newest(&self) -> u64 {
+        self.own().max(self.current().number)
+    }
+
+    /// Waits until a commit can be read, of this process or of another. From then on, reads see it.
+    pub fn wait_for(&self, number: u64, limits: &ReadContext) -> Result<()> {
+        loop {
+            match self.cut_from(number, FRESH, Some(limits)) {
+                Ok(_) => break,
+                // It takes longer than a read may take.
+                Err(GraphError::Unavailable(_)) => limits.check()?,
+                Err(error) => return Err(error),
+            }
+        }
+        self.has_seen(number);
+        Ok(())
     }
 
     /// Waits until all nodes that answer have what this process has committed, as long as they come nearer to it. Then nobody gets an older state from
@@ -227,13 +255,13 @@ impl Gateway {
     /// The newest cut that all shards have. Who is hurried waits for no node that seems to be frozen.
     fn newer(&self, from: u64, seen: &Seen, is_hurried: bool, limits: Option<&ReadContext>) -> Result<HeldCut> {
         let nodes = self.peers.with_shards()?;
-        let mut applied = Applied::new(self.placement().shards, Some(self.behind.load(Ordering::Relaxed)));
+        let mut applied = Applied::new(self.placement().shards, *self.behind());
         // Only if a shard has no other node for a while, one that seems to be frozen is waited for.
         applied.ask_all(&nodes, true, limits)?;
         if applied.is_incomplete() && !is_hurried {
             applied.ask_all(&nodes, false, limits)?;
         }
-        self.behind.store(applied.coarse(), Ordering::Relaxed);
+        *self.behind() = applied.is_behind();
         if applied.least() < from {
             // The nodes that have come furthest wait until they come so far.
             let behind = applied.behind(from);

@@ -102,6 +102,8 @@ struct Trouble {
     why: String,
     /// Whether the log is not the one that the shard has applied. Then nobody may read the shard.
     is_astray: bool,
+    /// Whether it does not go away by itself.
+    is_final: bool,
 }
 
 /// Where a shard stands in the log, before its next cut.
@@ -148,11 +150,13 @@ impl Host {
     pub fn run(&self, tail: &Tail) {
         while !tail.is_stopped() {
             let Err((error, is_astray)) = self.follow(tail) else { return };
-            if self.trouble().is_none_or(|before| before.why != error.to_string()) {
+            if !tail.is_stopped() && self.trouble().is_none_or(|before| before.why != error.to_string()) {
                 tracing::error!(shard = self.number, %error, "the shard cannot follow the log");
             }
-            self.set_trouble(Some(Trouble { why: error.to_string(), is_astray }));
-            if matches!(error, GraphError::Corrupt(_)) {
+            let is_final =
+                is_astray || tail.has_failed() || matches!(error, GraphError::Corrupt(_) | GraphError::Invalid(_));
+            self.set_trouble(Some(Trouble { why: error.to_string(), is_astray, is_final }));
+            if matches!(error, GraphError::Corrupt(_)) || tail.is_stopped() {
                 return;
             }
             // A full disk may have room again.
@@ -262,9 +266,9 @@ impl Host {
         if let Found::At(pool) = cuts.at(cuts.applied()) { Some(pool.clone()) } else { None }
     }
 
-    /// Whether it has read what the log had when this process began, or cannot read it.
+    /// Whether it has read what the log had when this process began, or will never read it.
     pub fn is_ready(&self) -> bool {
-        self.is_ready.load(Ordering::Relaxed) || self.trouble().is_some()
+        self.is_ready.load(Ordering::Relaxed) || self.trouble().is_some_and(|trouble| trouble.is_final)
     }
 
     /// How the shard is.

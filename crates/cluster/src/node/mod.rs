@@ -39,7 +39,7 @@ use crate::log::{GraphRecord, Log, Member, Record, WriterPace};
 use crate::wire::NodeStatus;
 
 /// What a node is made of.
-pub struct NodeOptions<'a> {
+pub struct NodeOptions {
     /// What stays when it starts again.
     pub name: String,
     /// Where others reach it.
@@ -50,8 +50,6 @@ pub struct NodeOptions<'a> {
     /// The shards that it has.
     pub stores: Vec<(u16, Box<dyn ShardStore>)>,
     pub pace: WriterPace,
-    /// Whether it should rather end than start.
-    pub is_cancelled: &'a dyn Fn() -> bool,
 }
 
 /// How long a node waits for the log to say something.
@@ -61,7 +59,9 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct Node {
     graph: GraphRecord,
     name: String,
+    address: String,
     process: u64,
+    log: Arc<dyn Log>,
     hosts: BTreeMap<u16, Arc<Host>>,
     tail: Arc<Tail>,
     role: Arc<Role>,
@@ -71,12 +71,12 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts to follow the log, and says so in it.
+    /// Starts to follow the log. [`announce`](Self::announce) says so in it.
     ///
     /// # Errors
-    /// If the log cannot be read, or has no graph, or if the graph has no such shards. [`GraphError::Cancelled`] if it should not start.
-    pub fn start(options: NodeOptions<'_>) -> Result<Arc<Self>> {
-        let NodeOptions { name, address, process, log, stores, pace, is_cancelled } = options;
+    /// If the log cannot be read, or has no graph, or if the graph has no such shards.
+    pub fn start(options: NodeOptions) -> Result<Arc<Self>> {
+        let NodeOptions { name, address, process, log, stores, pace } = options;
         let (tail, turns) = (Arc::new(Tail::new(log.clone(), 0)), Arc::default());
         let (role, inbox) = Role::new(process);
         let role = Arc::new(role);
@@ -92,11 +92,12 @@ impl Node {
             let (role, tail) = (role.clone(), tail.clone());
             move || role.listen(&tail)
         })?);
-        let numbers: Vec<u16> = stores.iter().map(|(number, _)| *number).collect();
         let mut node = Self {
             graph: GraphRecord::default(),
             name,
+            address,
             process,
+            log,
             hosts: BTreeMap::new(),
             tail,
             role,
@@ -108,19 +109,18 @@ impl Node {
         for (number, store) in stores {
             node.add(number, store)?;
         }
-        let member = Member { name: node.name.clone(), process, address, shards: numbers };
-        node.announce(member, &*log, is_cancelled)?;
         Ok(Arc::new(node))
     }
 
-    /// Says in the log that it is there, once it has read all that came before.
-    fn announce(&self, member: Member, log: &dyn Log, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
-        let announced = Record::Member(member).to_bytes()?;
+    /// Says in the log that it is there, so that others find it. It should answer by then.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if the log says nothing new for a while, [`GraphError::Cancelled`] if it should not go on.
+    pub fn announce(&self, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+        let (name, address, shards) = (self.name.clone(), self.address.clone(), self.hosts.keys().copied().collect());
+        let announced = Record::Member(Member { name, process: self.process, address, shards }).to_bytes()?;
         let mut last = (0, Instant::now());
-        loop {
-            if self.role.has_member(self.process) {
-                return Ok(());
-            }
+        while !self.role.has_member(self.process) {
             let (read, is_at_end) = self.tail.read_to();
             if read > last.0 {
                 last = (read, Instant::now());
@@ -132,12 +132,13 @@ impl Node {
                 return Err(GraphError::Unavailable("the log says nothing new, and takes no record".into()));
             }
             if is_at_end {
-                log.append(announced.clone())?;
+                self.log.append(announced.clone())?;
                 self.role.wait_for_member(self.process);
             } else {
                 std::thread::sleep(LOOK);
             }
         }
+        Ok(())
     }
 
     /// Whether all its shards have come to where the log ended when it began to read, or cannot do so.

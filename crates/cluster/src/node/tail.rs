@@ -1,6 +1,6 @@
 //! The log as one process reads it: once, for all its shards.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -180,10 +180,9 @@ impl Tail {
         }
     }
 
-    /// The changes that parts have, for a shard, one after the other. What is not in memory is read from the log, which is read once if the parts are
-    /// in order.
+    /// The changes that parts have, for a shard, one after the other. What is not in memory is read from the log, once.
     pub fn parts<'t>(&'t self, parts: &'t [PartAt], of: u16) -> impl Iterator<Item = Result<Arc<[u8]>>> + 't {
-        let mut later = Later::default();
+        let mut later = Later::of(parts);
         parts.iter().map(move |at| {
             let is_it = |entry: &&Entry| entry.offset == at.offset;
             let known = self.ring().records.iter().map(|(entry, _)| entry).find(is_it).cloned();
@@ -207,35 +206,38 @@ impl Tail {
     }
 }
 
-/// A reader of what is not in memory.
-#[derive(Default)]
+/// A reader of parts that are not in memory. They are wanted almost in the order in which they stand: a few are sent at the same time.
 struct Later {
     reader: Option<Box<dyn LogReader>>,
-    read: VecDeque<(u64, Vec<u8>)>,
-    next: u64,
+    /// The offsets of those that were not read yet.
+    wanted: BTreeSet<u64>,
+    /// What was read before it was asked for.
+    kept: HashMap<u64, Vec<u8>>,
 }
 
 impl Later {
-    /// The record at an offset, or `None` if the node is about to end.
+    fn of(parts: &[PartAt]) -> Self {
+        Self { reader: None, wanted: parts.iter().map(|part| part.offset).collect(), kept: HashMap::new() }
+    }
+
+    /// The part at an offset, or `None` if the node is about to end or the log goes on without it.
     fn find(&mut self, tail: &Tail, offset: u64) -> Result<Option<Entry>> {
-        let reader = match &mut self.reader {
-            Some(reader) if offset >= self.next => reader,
-            reader => {
-                (self.read, self.next) = (VecDeque::new(), offset);
-                reader.insert(tail.log.reader(offset)?)
-            }
-        };
         while !tail.is_stopped() {
-            while let Some((at, bytes)) = self.read.pop_front() {
-                self.next = at + 1;
-                if at >= offset {
-                    let entry = decoded(vec![(at, bytes)])?.pop().map(|(entry, _)| entry);
-                    return Ok(entry.filter(|entry| entry.offset == offset));
-                }
+            if let Some(bytes) = self.kept.remove(&offset) {
+                return Ok(decoded(vec![(offset, bytes)])?.pop().map(|(entry, _)| entry));
             }
+            let Some(first) = self.wanted.first().copied().filter(|_| self.wanted.contains(&offset)) else { break };
+            let reader = match &mut self.reader {
+                Some(reader) => reader,
+                none => none.insert(tail.log.reader(first)?),
+            };
             let mut found = Vec::new();
             reader.read(PAUSE, &mut found)?;
-            self.read.extend(found);
+            for (at, bytes) in found {
+                if self.wanted.remove(&at) {
+                    self.kept.insert(at, bytes);
+                }
+            }
         }
         Ok(None)
     }
@@ -253,6 +255,8 @@ fn decoded(found: Vec<(u64, Vec<u8>)>) -> Result<Vec<(Entry, usize)>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
     use crate::log::MemoryLog;
 
@@ -313,6 +317,50 @@ mod tests {
             assert!(failed.contains("the log has another record than it had"), "{failed}");
             assert!(tail.has_failed());
         });
+    }
+
+    /// A log that counts its readers.
+    #[derive(Default)]
+    struct Counting(MemoryLog, AtomicUsize);
+
+    impl Log for Counting {
+        fn append(&self, record: Vec<u8>) -> Result<()> {
+            self.0.append(record)
+        }
+
+        fn reader(&self, from: u64) -> Result<Box<dyn LogReader>> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            self.0.reader(from)
+        }
+    }
+
+    /// Parts that are not in memory are read by one reader, also if they stand in another order. Each must be what the commit names.
+    #[test]
+    fn parts_are_read_from_the_log_once() {
+        let (log, mut at) = (Counting::default(), Vec::new());
+        for (offset, shard) in [9, 0, 1, 0, 0, 1].into_iter().enumerate() {
+            let record = match shard {
+                9 => Record::Open { term: 1, writer: 7 },
+                shard => Record::Part { id: 5, shard, changes: vec![offset as u8; 10].into() },
+            };
+            let bytes = record.to_bytes().unwrap();
+            at.push(PartAt { offset: offset as u64, sum: Record::sum_of(&bytes) });
+            log.append(bytes).unwrap();
+        }
+        let log = Arc::new(log);
+        let tail = Tail::new(log.clone(), 0);
+        let of_shard_0 = [at[3], at[1], at[4]];
+        let read: Result<Vec<_>> = tail.parts(&of_shard_0, 0).collect();
+        assert_eq!(read.unwrap().iter().map(|changes| changes[0]).collect::<Vec<_>>(), [3, 1, 4]);
+        assert_eq!(log.1.load(Ordering::Relaxed), 1);
+        let changed = PartAt { sum: at[1].sum ^ 1, ..at[1] };
+        for (wrong, shard) in [(changed, 0), (at[2], 0), (at[0], 0)] {
+            let error = tail.parts(&[wrong], shard).next().expect("an outcome").unwrap_err();
+            assert!(matches!(error, GraphError::Corrupt(_)), "{error}");
+        }
+        tail.stop();
+        let stopped = tail.parts(&of_shard_0, 0).next().expect("an outcome");
+        assert!(matches!(stopped, Err(GraphError::Unavailable(_))), "{stopped:?}");
     }
 
     struct Ending<'a>(&'a Tail);

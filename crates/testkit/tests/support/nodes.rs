@@ -139,6 +139,7 @@ impl Nodes {
         if let Some(served) = &mut self.served {
             served.insert(at, serve(&node, listener, None).expect("a server"));
         }
+        node.announce(&|| false).expect("a member");
         self.nodes.insert(at, node);
     }
 
@@ -202,7 +203,6 @@ fn start(at: usize, stores: &[(u16, Store)], slow: Duration, log: &MemoryLog, ad
         log: Arc::new(log.clone()),
         stores: stores.iter().map(store).collect(),
         pace: PACE,
-        is_cancelled: &|| false,
     };
     Node::start(options).expect("a node")
 }
@@ -236,6 +236,10 @@ struct BytePeers {
 }
 
 impl Peers for BytePeers {
+    fn graph(&self) -> u64 {
+        99
+    }
+
     fn placement(&self) -> Placement {
         self.placement
     }
