@@ -47,9 +47,9 @@ def log(tmp_path_factory):
 class Graph:
     """A graph on two nodes, each a process."""
 
-    def __init__(self, name, log, directory, *more):
+    def __init__(self, name, log, directory, *more, nodes=2):
         self.name, self.log, self.directory = name, log, directory
-        self.up("--shards", "4", "--nodes", "2", *more)
+        self.up("--shards", "4", "--nodes", str(nodes), *more)
 
     def up(self, *more):
         arguments = ["cluster", "up", self.name, "--log", self.log, "--data", str(self.directory), *more]
@@ -303,6 +303,37 @@ def test_an_attached_node_ends_with_its_input(log, tmp_path):
     assert "listening on" in node.stderr.readline()
     node.stdin.close()
     assert node.wait(timeout=60) == 0
+
+
+def test_a_node_is_removed(log, tmp_path):
+    graph = Graph("removed", log, tmp_path / "nodes", "--replicas", "2", nodes=3)
+    try:
+        # A client that knows all nodes, and the address of one that stays.
+        db, stays = mg.connect(graph.address), f"mangrove://{graph.nodes['node-0'][1]}/removed"
+        db.query("g.addV('n').property(id, 1)")
+
+        def names():
+            return [node["name"] for node in json.loads(run("cluster", "status", stays, "--format", "json"))["nodes"]]
+
+        assert db.stats()["disk_bytes"] > 0
+        for node, why in (("node-1", "node-1 runs: end it first"), ("node-7", "has no node node-7: it has node-0, node-1, node-2")):
+            refused = subprocess.run([*COMMAND, "cluster", "remove", stays, node], capture_output=True, text=True, timeout=60)
+            assert refused.returncode == 1 and why in refused.stderr
+        graph.kill("node-2")
+        assert names() == ["node-0", "node-1", "node-2"] and db.stats()["disk_bytes"] > 0
+        run("cluster", "remove", stays, "node-2")
+        assert names() == ["node-0", "node-1"]
+        assert db.query("g.V().id()").to_list() == [1] and db.check() == []
+        refused = subprocess.run([*COMMAND, "cluster", "remove", stays, "node-1"], capture_output=True, text=True, timeout=60)
+        assert "without node-1, no node has shard" in refused.stderr
+        graph.start("node-2")
+        for _ in range(100):
+            if "node-2" in names():
+                break
+            time.sleep(0.2)
+        assert names() == ["node-0", "node-1", "node-2"]
+    finally:
+        graph.stop()
 
 
 def test_a_topic_that_would_lose_records_is_refused(log, tmp_path):

@@ -339,7 +339,7 @@ impl Peers for Ways {
     }
 
     fn all(&self) -> Result<Vec<(String, Way)>> {
-        self.0.ask(REST)?;
+        self.0.ask(Duration::ZERO)?;
         let way = |address: &str| Ok(self.0.link(address)? as Arc<dyn Peer>);
         let (connected, others) = self.0.members();
         Ok(connected.into_iter().chain(others).map(|member| (member.name, way(&member.address))).collect())

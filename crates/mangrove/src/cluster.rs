@@ -173,11 +173,22 @@ impl Backend for ClusterBackend {
     }
 
     fn stats(&self) -> Result<StoreStats> {
-        let mut file_bytes = 0;
+        // Nodes with the same shard have files of different sizes. The largest counts.
+        let (mut bytes, mut why) = (vec![None; usize::from(self.gateway.placement().shards)], None);
         for (name, node) in self.gateway.peers().all()? {
-            let Reply::Size(bytes) = node?.call(&Call::Size, None)? else { return Err(unexpected(&name)) };
-            file_bytes += bytes;
+            match node.and_then(|node| node.call(&Call::Status, None)) {
+                Ok(Reply::Status(status)) => {
+                    for shard in status.shards {
+                        let known: &mut Option<u64> = &mut bytes[usize::from(shard.shard)];
+                        *known = (*known).max(Some(shard.bytes));
+                    }
+                }
+                Ok(_) => return Err(unexpected(&name)),
+                Err(error) => why = Some(error),
+            }
         }
+        let missing = || why.unwrap_or_else(|| GraphError::Unavailable("no node has some of the shards".into()));
+        let file_bytes = bytes.into_iter().sum::<Option<u64>>().ok_or_else(missing)?;
         Ok(StoreStats { file_bytes, ..StoreStats::default() })
     }
 
@@ -471,6 +482,36 @@ pub fn nodes(address: &GraphAddress) -> Result<(GraphRecord, Vec<NodeFound>)> {
         NodeFound { member, status }
     });
     Ok((graph, found.collect()))
+}
+
+/// Takes a node that has ended off the list of nodes. If it starts again, it is a member again.
+///
+/// # Errors
+/// If there is no such node, if it answers, if some shard would be on no node, or if no other node answers.
+pub fn remove(address: &GraphAddress, name: &str) -> Result<()> {
+    let ways = Ways::find(address, "remove")?;
+    let (graph, members) = ways.members()?;
+    let (gone, left): (Vec<Member>, Vec<Member>) = members.into_iter().partition(|member| member.name == name);
+    let names = || left.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ");
+    if gone.is_empty() {
+        return Err(GraphError::Invalid(format!("the graph has no node {name}: it has {}", names())));
+    }
+    let is_left = |shard: &u16| left.iter().any(|member| member.shards.contains(shard));
+    if let Some(shard) = (0..graph.placement.shards).find(|shard| !is_left(shard)) {
+        return Err(GraphError::Invalid(format!("without {name}, no node has shard {shard}: start one that has it first")));
+    }
+    let (own, others): (Vec<_>, Vec<_>) = ways.all()?.into_iter().partition(|(member, _)| member == name);
+    if own.into_iter().any(|(_, node)| node.is_ok_and(|node| node.call(&Call::Hello, None).is_ok())) {
+        return Err(GraphError::Invalid(format!("{name} runs: end it first")));
+    }
+    let mut why = GraphError::Unavailable("no other node answers".into());
+    for node in others.into_iter().filter_map(|(_, node)| node.ok()) {
+        match node.call(&Call::Forget { name: name.to_owned() }, None) {
+            Ok(_) => return Ok(()),
+            Err(error) => why = error,
+        }
+    }
+    Err(why)
 }
 
 /// Ends all nodes of a graph that answer, and gives the names of those that do. The log and the shards stay.

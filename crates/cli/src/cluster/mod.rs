@@ -21,8 +21,18 @@ pub enum Cluster {
     Up(up::Up),
     /// Show the nodes of a graph, and how far each has applied the log
     Status(status::Status),
+    /// Take a node that has ended off the list of nodes, for good. Other nodes must have its shards
+    Remove(Remove),
     /// End all nodes of a graph. Its log and its shards stay; `up` starts them again
     Down(Down),
+}
+
+#[derive(Args)]
+pub struct Remove {
+    /// Address of the graph: mangrove://host:port/NAME
+    address: GraphAddress,
+    /// Name of the node, as in node-2
+    node: String,
 }
 
 #[derive(Args)]
@@ -38,8 +48,17 @@ impl Cluster {
             Cluster::Certs(certs) => certs.run(),
             Cluster::Up(up) => up.run(),
             Cluster::Status(status) => status.run(),
+            Cluster::Remove(remove) => remove.run(),
             Cluster::Down(down) => down.run(),
         }
+    }
+}
+
+impl Remove {
+    fn run(self) -> Result<(), Failure> {
+        cluster::remove(&self.address, &self.node).map_err(failed)?;
+        say(&format!("{} is not a node of the graph any more", self.node));
+        Ok(())
     }
 }
 

@@ -72,7 +72,7 @@ pub struct GraphRecord {
 }
 
 /// A process that has shards, or had them.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Member {
     /// What stays when it starts again. The last record of a name counts.
     pub name: String,
@@ -81,6 +81,17 @@ pub struct Member {
     /// Where it listens.
     pub address: String,
     pub shards: Vec<u16>,
+}
+
+impl Member {
+    /// Says that the node of a name is no member any more.
+    pub fn gone(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.process == 0
+    }
 }
 
 /// A group of transactions: all of them, or none.

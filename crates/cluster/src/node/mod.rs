@@ -178,9 +178,16 @@ impl Node {
         Ok(found)
     }
 
-    /// The bytes of its shards.
-    pub fn size(&self) -> Result<u64> {
-        self.hosts.values().map(|host| host.store().bytes()).sum()
+    /// Takes another node off the members. It comes back if it starts again.
+    pub fn forget(&self, name: &str) -> Result<()> {
+        if name == self.name {
+            return Err(GraphError::Invalid(format!("{name} runs: end it first")));
+        }
+        self.log.append(Record::Member(Member::gone(name)).to_bytes()?)?;
+        match self.role.wait_for_the_end_of(name) {
+            true => Ok(()),
+            false => Err(GraphError::Unavailable(format!("the log does not say yet that {name} is gone"))),
+        }
     }
 
     /// How the node is.

@@ -84,6 +84,7 @@ impl Known {
         }
         match record {
             Record::Graph(graph) => self.graph = Some(graph.clone()),
+            Record::Member(member) if member.is_gone() => drop(self.members.remove(&member.name)),
             Record::Member(member) => drop(self.members.insert(member.name.clone(), member.clone())),
             Record::Commit(commit) => {
                 self.made.extend(commit.requests.iter().map(|request| (*request, commit.number)));
@@ -450,6 +451,18 @@ impl Role {
         while !self.has_member(process) && Instant::now() < until {
             std::thread::sleep(TICK);
         }
+    }
+
+    /// Waits a little until the log says that a node is no member. Returns whether it does.
+    pub fn wait_for_the_end_of(&self, name: &str) -> bool {
+        let until = Instant::now() + PAUSE * 20;
+        while self.known().members.contains_key(name) {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(TICK);
+        }
+        true
     }
 
     /// The graph, its members and its writer, once the log has said it.

@@ -107,12 +107,12 @@ impl Session {
                 Ok(Reply::RolledBack)
             }
             Call::Check => self.node.check().map(Reply::Checked),
-            Call::Size => self.node.size().map(Reply::Size),
             Call::WasMade(request) => match self.node.role.become_writer(PATIENCE) {
                 Ok(()) => self.node.role.settle(request).map(Reply::Made),
                 Err(writer) => Ok(Reply::Elsewhere { writer }),
             },
             Call::Status => self.node.status().map(Reply::Status),
+            Call::Forget { name } => self.node.forget(&name).map(|()| Reply::Forgotten),
             Call::Stop => {
                 self.node.ask_to_stop();
                 Ok(Reply::Stopping)

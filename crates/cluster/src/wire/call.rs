@@ -64,12 +64,14 @@ pub enum Call {
     },
     /// What is wrong with the shards of the node, each by itself?
     Check,
-    /// How many bytes do they take?
-    Size,
     /// By which commit was a transaction made?
     WasMade(RequestId),
     /// How is the node?
     Status,
+    /// A node of this name is no member any more. It must have ended.
+    Forget {
+        name: String,
+    },
     /// Ends the node.
     Stop,
 }
@@ -105,8 +107,8 @@ pub enum Reply {
     RolledBack,
     Made(Option<u64>),
     Checked(Vec<String>),
-    Size(u64),
     Status(NodeStatus),
+    Forgotten,
     Stopping,
 }
 
