@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A graph on nodes beside the same graph in one embedded database, on this machine: rates, and the CPU time of every process.
 
-    run.py [--scale N] [--nodes N] [--brokers N]
+    run.py [--scale N] [--nodes N] [--brokers N] [--tls]
 
 One graph of RMAT edges goes into both, by `ingest()`. Both answer the same queries, and the answers must be equal. On two cores this says what a
 call costs, not how fast many machines are. It needs Java and Maven, and a build with a client for Kafka (`make install CLUSTER=1`).
@@ -148,6 +148,15 @@ def log_bytes(directory):
     return sum(file.stat().st_size for file in directory.rglob("mangrove.bench*/*.log"))
 
 
+def certificates(home):
+    """Certificates for all processes, the options of brokers and those of commands."""
+    subprocess.run([*COMMAND, "cluster", "certs", str(home / "certs"), "all", "127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
+    own, config = home / "certs" / "all", home / "kafka.conf"
+    files = {"ca": "ca.pem", "certificate": "cert.pem", "key": "key.pem"}
+    config.write_text("security.protocol=SSL\n" + "".join(f"ssl.{what}.location={own / file}\n" for what, file in files.items()))
+    return {"tls": own}, ["--tls", str(own), "--log-config", str(config)]
+
+
 def run(options, home):
     vertices, count = 1 << options.scale, 16 << options.scale
     edges = rmat(options.scale, count, np.random.default_rng(SEED))
@@ -155,10 +164,11 @@ def run(options, home):
           f"{os.cpu_count()} cores\n")
     print(f"{'work':28} {'where':10} {'each second':>12} {'client us':>12} {'nodes us':>12} {'brokers us':>12}")
     before = {process for process in os.listdir("/proc") if process.isdigit()}
-    with kafka.Brokers(home / "kafka", options.brokers) as started:
+    of_brokers, of_commands = certificates(home) if options.tls else ({}, [])
+    with kafka.Brokers(home / "kafka", options.brokers, **of_brokers) as started:
         java = [int(process) for process in os.listdir("/proc") if process.isdigit() and process not in before and is_broker(process)]
         arguments = ["cluster", "up", "bench", "--log", f"kafka://{started.addresses}", "--copies", str(options.brokers)]
-        arguments += ["--shards", str(SHARDS), "--nodes", str(options.nodes), "--data", str(home / "nodes")]
+        arguments += ["--shards", str(SHARDS), "--nodes", str(options.nodes), "--data", str(home / "nodes"), *of_commands]
         up = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=True)
         address = up.stdout.strip()
         try:
@@ -186,6 +196,7 @@ def main():
     parser.add_argument("--scale", type=int, default=18, help="the graph has 2^SCALE vertices, and 16 times as many edges (default: 18)")
     parser.add_argument("--nodes", type=int, default=1, help="node processes (default: 1)")
     parser.add_argument("--brokers", type=int, default=1, help="brokers, and copies of the log (default: 1)")
+    parser.add_argument("--tls", action="store_true", help="all connections over TLS")
     with tempfile.TemporaryDirectory(prefix="mangrove-bench-") as home:
         try:
             run(parser.parse_args(), Path(home))
