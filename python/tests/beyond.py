@@ -91,6 +91,8 @@ def certificates(directory):
     done("cluster", "certs", ours, "me")
     done("cluster", "certs", theirs, "me")
     refused(1, "--renew replaces it", "cluster", "certs", ours, "me")
+    refused(1, f"give its hosts again, which were {BEYOND} {HERE}", "cluster", "certs", ours, "node", "--renew")
+    refused(1, "give no hosts", "cluster", "certs", ours, "me", HERE, "--renew")
     first = (ours / "me" / "cert.pem").read_text()
     done("cluster", "certs", ours, "me", "--renew")
     assert (ours / "me" / "cert.pem").read_text() != first

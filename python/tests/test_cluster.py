@@ -44,6 +44,12 @@ def log(tmp_path_factory):
         left_out(missing)
 
 
+def has_ended(process):
+    """Whether a process has ended, and its parent may not have noticed."""
+    state = Path(f"/proc/{process}/stat")
+    return not state.exists() or " Z " in state.read_text()
+
+
 class Graph:
     """A graph on two nodes, each a process."""
 
@@ -67,7 +73,7 @@ class Graph:
                 os.waitpid(process, os.WNOHANG)
             except ChildProcessError:
                 pass
-            if not Path(f"/proc/{process}").exists() or " Z " in Path(f"/proc/{process}/stat").read_text():
+            if has_ended(process):
                 return
             time.sleep(0.05)
         raise AssertionError(f"{node} does not end")
@@ -305,6 +311,29 @@ def test_an_attached_node_ends_with_its_input(log, tmp_path):
     assert node.wait(timeout=60) == 0
 
 
+def test_of_two_nodes_with_one_name_the_first_ends(graph, tmp_path):
+    with mg.connect(graph.address) as db:
+        db.query("g.addV('n').property(id, 1)")
+        first = graph.nodes["node-0"]
+        arguments = ["node", graph.name, "--number", "0", "--of", "2", "--data", tmp_path / "other", "--listen", "127.0.0.1:0", "--log", graph.log]
+        with open(graph.directory / "other.log", "w") as out:
+            second = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=out, stderr=out)
+        try:
+            for _ in range(300):
+                if has_ended(first[0]):
+                    break
+                time.sleep(0.1)
+            assert "another process is this node now" in (graph.directory / "node-0.log").read_text()
+            db.query("g.addV('n').property(id, 2)")
+            assert sorted(db.query("g.V().id()").to_list()) == [1, 2] and db.check() == []
+        finally:
+            second.kill()
+            second.wait()
+    graph.kill("node-1")
+    with pytest.raises(mg.MangroveError, match="cannot reach the node"):
+        mg.connect(graph.address)
+
+
 def test_a_node_is_removed(log, tmp_path):
     graph = Graph("removed", log, tmp_path / "nodes", "--replicas", "2", nodes=3)
     try:
@@ -361,6 +390,7 @@ def test_what_cannot_be_is_refused(log, tmp_path):
         (["node", "nothing", "--as", "a", "--data", tmp_path, "--shards", "0", "--listen", "127.0.0.1:0", "--log", log], "has no graph nothing"),
         (["node", "x", "--as", "a", "--data", tmp_path, "--shards", "0", "--listen", "0.0.0.0:0", "--log", log], "a node needs certificates"),
         (["cluster", "create", "x", "--log", "kafka://example.com:9092"], "is not on this machine"),
+        (["cluster", "create", "first", "--log", log, "--copies", "3"], "has 1 of 3 copies"),
         (["cluster", "create", "x", "--log", log, "--shards", "5000"], "a graph has 1 to 4096 shards"),
     ]
     for arguments, said in refusals:

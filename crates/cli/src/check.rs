@@ -15,12 +15,15 @@ pub struct Check {
 
 impl Check {
     pub fn run(self) -> Result<(), Failure> {
-        let report = open_reading(&self.db)?.check()?;
+        let database = open_reading(&self.db)?;
+        let report = database.check()?;
+        let (vertices, edges) = (counted(report.vertices, "vertex", "vertices"), counted(report.edges, "edge", "edges"));
+        if report.violations.is_empty() && database.is_far() {
+            return output::print_text(&format!("{vertices} and {edges}: everything agrees"));
+        }
         if report.violations.is_empty() {
             return output::print_text(&format!(
-                "{}, {}, {} and {}: everything agrees",
-                counted(report.vertices, "vertex", "vertices"),
-                counted(report.edges, "edge", "edges"),
+                "{vertices}, {edges}, {} and {}: everything agrees",
                 counted(report.properties, "property", "properties"),
                 counted(report.index_entries, "index entry", "index entries"),
             ));
@@ -29,6 +32,11 @@ impl Check {
         output::print_text(&found.collect::<String>())?;
         let found = counted(report.violations_total, "contradiction", "contradictions");
         let place = self.db.display();
+        if database.is_far() {
+            return Err(Failure::Request(format!(
+                "the shards of {place} do not agree, or cannot be checked: {found} found"
+            )));
+        }
         Err(Failure::Request(match mangrove::is_description(&self.db) {
             true => format!("the files of {place} do not agree: {found} found"),
             false => {

@@ -31,7 +31,7 @@ pub struct Node {
     #[arg(long, value_parser = shards, requires = "name")]
     shards: Option<Shards>,
     /// Its name, which no other node of the graph has, with --shards. It keeps it when it starts again
-    #[arg(long = "as", value_name = "NAME", requires = "shards")]
+    #[arg(long = "as", value_name = "NAME", requires = "shards", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: Option<String>,
     /// Directory of its shards
     #[arg(long)]
@@ -60,7 +60,8 @@ fn shards(text: &str) -> Result<Shards, String> {
     let mut all = Vec::new();
     for part in text.split(',') {
         match part.split_once('-') {
-            Some((first, last)) => all.extend(number(first)?..=number(last)?),
+            Some((first, last)) if number(first)? <= number(last)? => all.extend(number(first)?..=number(last)?),
+            Some(_) => return Err(format!("{part:?} has no shards: write the smaller number first")),
             None => all.push(number(part)?),
         }
     }
@@ -95,11 +96,15 @@ impl Node {
             started => started?,
         };
         say(&format!("listening on {}", running.address()));
-        while !is_cancelled() && !running.is_asked_to_stop() {
+        while !is_cancelled() && !running.is_asked_to_stop() && !running.is_replaced() {
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
+        let is_replaced = running.is_replaced();
         running.stop();
-        Ok(())
+        match is_replaced {
+            true => Err(Failure::Request("another process is this node now: each node needs a name of its own".into())),
+            false => Ok(()),
+        }
     }
 
     /// Fails if it would listen beyond this machine without certificates, or where nobody finds it.

@@ -16,6 +16,8 @@ use crate::wire::{Call, Reply, damaged};
 
 /// How long one call waits for the turn.
 const WAIT: Duration = Duration::from_millis(250);
+/// So long, a transaction waits while no node can write. Another node becomes the writer within eight seconds.
+const NOBODY: Duration = Duration::from_secs(30);
 /// How long a turn is looked for, if something is missing when it comes.
 const TRYING: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
@@ -198,6 +200,8 @@ fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Turn> {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let started = Instant::now();
     let (mut sought, mut asked): (_, Option<Turn>) = (Sought::Last, None);
+    // Since when no node can write, and why.
+    let mut nobody: Option<(Instant, String)> = None;
     loop {
         let reply = gateway.peers().writer(sought).and_then(|writer| {
             // A place in the queue of another node is given back.
@@ -213,22 +217,32 @@ fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Turn> {
         });
         let (holder, held) = match reply {
             Ok(Reply::Turn) => return asked.ok_or_else(|| damaged("a turn")),
-            Ok(Reply::Busy { holder, held }) => (holder, held),
+            Ok(Reply::Busy { holder, held }) => {
+                nobody = None;
+                (holder, held)
+            }
             Ok(Reply::Elsewhere { writer }) => {
                 sought = Sought::told(writer);
                 std::thread::sleep(PAUSE / 10);
+                let what = "no node has become the writer: is Kafka there?";
+                nobody.get_or_insert_with(|| (Instant::now(), String::new())).1 = what.to_owned();
                 ("another node".into(), Duration::ZERO)
             }
             Ok(_) => return Err(damaged("a turn")),
             Err(GraphError::Unavailable(what)) => {
                 sought = Sought::Another;
                 std::thread::sleep(PAUSE);
+                nobody.get_or_insert_with(|| (Instant::now(), String::new())).1.clone_from(&what);
                 (what, Duration::ZERO)
             }
             Err(error) => return Err(error),
         };
         let (waited, is_cancelled) = (started.elapsed(), (patience.cancelled)());
         let timed_out = patience.timeout.is_some_and(|timeout| waited >= timeout);
+        if let Some((since, what)) = nobody.take_if(|(since, _)| timed_out || since.elapsed() >= NOBODY) {
+            let lasted = since.elapsed().as_secs();
+            return Err(GraphError::Unavailable(format!("no node can write, since {lasted} s: {what}")));
+        }
         if timed_out || is_cancelled {
             return Err(GraphError::Busy { holder, held, waited, timed_out });
         }

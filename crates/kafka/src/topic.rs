@@ -50,7 +50,9 @@ pub fn create(brokers: &Brokers, topic: &str, wanted: usize) -> Result<bool> {
         must_keep_all(brokers, topic)?;
         return match *there >= wanted {
             true => Ok(false),
-            false => Err(GraphError::Invalid(format!("the topic {topic} has {there} copies, not {wanted}"))),
+            false => Err(GraphError::Invalid(format!(
+                "the topic {topic} has {there} of {wanted} copies: add brokers to it with the tools of Kafka"
+            ))),
         };
     }
     let (admin, options) = admin(brokers)?;

@@ -153,13 +153,18 @@ impl Backend for ClusterBackend {
     }
 
     fn check(&self) -> Result<CheckReport> {
-        let mut found = Vec::new();
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
         for (name, node) in self.gateway.peers().all()? {
             match node.and_then(|node| node.call(&Call::Check, None)) {
                 Ok(Reply::Checked(what)) => found.extend(what.into_iter().map(|what| format!("{name}: {what}"))),
                 Ok(_) => return Err(unexpected(&name)),
-                Err(error) => found.push(format!("{name} could not be checked: {error}")),
+                Err(error) => missing.push(format!("{name} could not be checked: {error}")),
             }
+        }
+        match self.gateway.peers().with_shards() {
+            // Others with the same shards were checked.
+            Ok(_) => missing.into_iter().for_each(|what| tracing::warn!("{what}")),
+            Err(_) => found.extend(missing),
         }
         found.extend(self.gateway.cut(None)?.check(self.gateway.placement())?);
         let counted = self.view(None)?.statistics()?;
@@ -385,6 +390,11 @@ impl RunningNode {
     /// Whether somebody has asked for its end.
     pub fn is_asked_to_stop(&self) -> bool {
         self.node.is_asked_to_stop()
+    }
+
+    /// Whether another process has taken its name. Then nobody finds this one any more.
+    pub fn is_replaced(&self) -> bool {
+        self.node.is_replaced()
     }
 
     /// Ends it, once others know.

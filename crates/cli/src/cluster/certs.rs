@@ -48,6 +48,8 @@ mod made {
     use crate::say;
 
     const CA_KEY_FILE: &str = "ca.key";
+    /// The hosts of a certificate, one a line; none for somebody who connects.
+    const HOSTS_FILE: &str = "hosts";
     const CA_NAME: &str = "Mangrove cluster";
     const CA_DAYS: u16 = 3_650;
     /// Clocks of other machines may be behind.
@@ -70,16 +72,33 @@ mod made {
             if there.exists() && !self.renew {
                 return Err(Failure::Request(format!("{} is there already: --renew replaces it", there.display())));
             }
+            self.must_be_the_same(&own)?;
             let (authority, ca) = self.authority()?;
             let (key, params) = (KeyPair::generate().map_err(failed)?, self.params()?);
             let certificate = params.signed_by(&key, &authority).map_err(failed)?;
             fs::create_dir_all(&own).map_err(|error| cannot(&own, &error))?;
             write(&own.join(CA_FILE), &ca, false)?;
             write(&own.join(KEY_FILE), &key.serialize_pem(), true)?;
+            write(&own.join(HOSTS_FILE), &self.hosts.iter().map(|host| format!("{host}\n")).collect::<String>(), false)?;
             write(&own.join(CERTIFICATE_FILE), &certificate.pem(), false)?;
             let (whose, shown) = (if self.hosts.is_empty() { "to connect" } else { "for a node" }, own.display());
             say(&format!("{shown}: {CA_FILE}, {CERTIFICATE_FILE} and {KEY_FILE} {whose}, for {} days", self.days));
             Ok(())
+        }
+
+        /// Fails if a node would become somebody who connects, or the other way round.
+        fn must_be_the_same(&self, own: &Path) -> Result<(), Failure> {
+            let Ok(before) = fs::read_to_string(own.join(HOSTS_FILE)) else { return Ok(()) };
+            let hosts: Vec<&str> = before.lines().collect();
+            match (hosts.is_empty(), self.hosts.is_empty()) {
+                (false, true) => Err(Failure::Request(format!(
+                    "{} is a node: give its hosts again, which were {}",
+                    own.display(),
+                    hosts.join(" ")
+                ))),
+                (true, false) => Err(Failure::Request(format!("{} is somebody who connects: give no hosts", own.display()))),
+                _ => Ok(()),
+            }
         }
 
         /// The authority of the directory, and its certificate.

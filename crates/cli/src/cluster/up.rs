@@ -28,7 +28,7 @@ pub struct Up {
     #[arg(long)]
     data: PathBuf,
     /// Number of nodes
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     nodes: u16,
     /// Nodes that have each shard. With two, reads go on when one of them has ended
     #[arg(long, default_value_t = 1)]

@@ -68,6 +68,7 @@ pub struct Node {
     turns: Arc<Turns>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     is_asked_to_stop: AtomicBool,
+    is_announced: AtomicBool,
 }
 
 impl Node {
@@ -104,6 +105,7 @@ impl Node {
             turns,
             threads: Mutex::new(threads),
             is_asked_to_stop: AtomicBool::new(false),
+            is_announced: AtomicBool::new(false),
         };
         node.graph = node.role.graph(PATIENCE)?.0;
         for (number, store) in stores {
@@ -138,7 +140,13 @@ impl Node {
                 std::thread::sleep(LOOK);
             }
         }
+        self.is_announced.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Whether another process has its name now. Nobody finds this one any more, so it should end.
+    pub fn is_replaced(&self) -> bool {
+        self.is_announced.load(Ordering::Relaxed) && self.role.is_another(&self.name, self.process)
     }
 
     /// Whether all its shards have come to where the log ended when it began to read, or cannot do so.

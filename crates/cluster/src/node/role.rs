@@ -445,6 +445,11 @@ impl Role {
         self.known().members.values().any(|member| member.process == process)
     }
 
+    /// Whether another process has taken the name of a node, after `process` had it.
+    pub fn is_another(&self, name: &str, process: u64) -> bool {
+        self.known().members.get(name).is_some_and(|member| member.process != process)
+    }
+
     /// Waits a little until the log says so.
     pub fn wait_for_member(&self, process: u64) {
         let until = Instant::now() + PAUSE * 20;
