@@ -223,6 +223,8 @@ def test_a_graph_goes_down_and_up_again(graph):
     assert down.returncode == 0 and "ended: node-0" in down.stderr
     with pytest.raises(mg.MangroveError, match="cannot reach the node"):
         mg.connect(graph.address.replace("mangrove://", "mangrove://127.0.0.1:1,"))
+    with pytest.raises(mg.MangroveError, match=r"no node can write, since \d+ s: cannot reach|no node can write, since \d+ s: the node"):
+        db.query("g.addV('n')", timeout=1)
     graph.up("--nodes", "3")
     assert "going on with it" in graph.said and len(graph.nodes) == 3
     assert mg.connect(graph.address).query("g.V().id()").to_list() == [1]
