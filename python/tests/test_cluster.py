@@ -258,6 +258,28 @@ def test_reads_go_on_without_a_node(log, tmp_path):
         graph.stop()
 
 
+def test_a_query_begins_again_until_it_has_given_something(graph):
+    db = mg.connect(graph.address)
+    with db.ingest() as rows:
+        rows.add_vertices("n", {"~id": list(range(20000))})
+    [killed] = [node for node, (*_, shards) in graph.nodes.items() if "0" in shards.split(",")]  # results begin with that shard
+    queries = ["g.V().hasLabel('n').id()", "g.V().hasLabel('n').count()", "g.V().hasLabel('n')"]
+    begun = [db.stream(query) for query in queries]
+    first = iter(db.stream(queries[0]))
+    given = [next(first)]
+    writing = threading.Thread(target=db.query, args=("g.V().hasLabel('n').property('seen', 1).count()",))
+    writing.start()
+    graph.kill(killed)
+    graph.start(killed)
+    ids, count, vertices = ([*stream] for stream in begun)
+    assert sorted(ids) == list(range(20000)) and count == [20000] and {vertex.id for vertex in vertices} == set(ids)
+    with pytest.raises(mg.MangroveError, match="ended"):
+        given.extend(first)
+    assert len(set(given)) == len(given) < 20000, "what was given is not given again"
+    writing.join(timeout=60)
+    assert db.query("g.V().has('n', 'seen', 1).count()").one() == 20000
+
+
 def test_reads_and_writes_go_on_while_a_node_is_frozen(log, tmp_path):
     graph = Graph("frozen", log, tmp_path / "nodes", "--replicas", "2")
     db = mg.connect(graph.address)

@@ -39,6 +39,8 @@ pub struct ClusterTransaction {
     gateway: Arc<Gateway>,
     turn: Turn,
     change: Change,
+    /// What it reads beside its changes.
+    cut: Arc<HeldCut>,
 }
 
 /// The turn to write at a node. Dropping it gives it back.
@@ -75,7 +77,7 @@ impl ClusterTransaction {
             let turn = turn(gateway, patience)?;
             let until = *until.get_or_insert_with(|| Instant::now() + TRYING);
             match Self::with_turn(gateway, &turn, limits) {
-                Ok(change) => return Ok(Self { gateway: gateway.clone(), turn, change }),
+                Ok((change, cut)) => return Ok(Self { gateway: gateway.clone(), turn, change, cut }),
                 // The role may have gone to another node just now.
                 Err(GraphError::Unavailable(_)) if Instant::now() < until => std::thread::sleep(PAUSE),
                 Err(error) => return Err(error),
@@ -83,7 +85,7 @@ impl ClusterTransaction {
         }
     }
 
-    fn with_turn(gateway: &Gateway, turn: &Turn, limits: &Limits) -> Result<Change> {
+    fn with_turn(gateway: &Gateway, turn: &Turn, limits: &Limits) -> Result<(Change, Arc<HeldCut>)> {
         // What was committed after it is told by the writer.
         let mut cut = gateway.any_cut(None)?;
         loop {
@@ -95,10 +97,15 @@ impl ClusterTransaction {
                 let stores = cut.stores(limits).into_iter().map(|store| Recorder::new(Overlay::new(store))).collect();
                 let mut change = Change::new(stores, gateway.placement());
                 change.catch_up(&sections)?;
-                return Ok(change);
+                return Ok((change, cut));
             }
             cut = next_cut(gateway, cut.number)?;
         }
+    }
+
+    /// Whether no node answers any longer for some shard. Then another transaction can begin.
+    pub fn is_lost(&self) -> bool {
+        self.cut.is_lost()
     }
 
     pub fn graph(&mut self) -> &mut Change {

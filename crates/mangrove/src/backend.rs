@@ -87,6 +87,11 @@ pub trait BackendView: GraphView + Send {
         None
     }
 
+    /// Whether the view can be read no longer, because who kept it has ended. A newer one may be there.
+    fn is_lost(&self) -> bool {
+        false
+    }
+
     /// The key that orders the edges of a label in a copy, if the schema does not name it.
     fn noted_time(&self, _label: LabelId) -> Option<KeyId> {
         None
@@ -102,6 +107,11 @@ pub trait BackendTransaction {
 
     /// Sets the limits of who reads in it. Calls that read honour them from now on; `None` for no limits.
     fn limit(&mut self, limits: Option<ReadContext>);
+
+    /// Whether the graph can be read no longer in it. Nothing of it was stored, and a new one may do better.
+    fn is_lost(&self) -> bool {
+        false
+    }
 
     /// Makes the changes last.
     fn commit(self: Box<Self>) -> Result<()>;
@@ -133,6 +143,25 @@ pub trait BulkLoad {
 
     /// Makes the load last. Long work stops when `cancelled` says so.
     fn commit(self: Box<Self>, cancelled: &dyn Fn() -> bool) -> Result<()>;
+}
+
+/// What was lost is begun again so often.
+pub(crate) const AGAIN_MAX: usize = 5;
+
+/// Reads a view. If it is lost meanwhile, reads a newer one from the beginning.
+pub(crate) fn read_view<T, E: From<GraphError>>(
+    backend: &dyn Backend,
+    limits: Option<&ReadContext>,
+    mut read: impl FnMut(&dyn BackendView) -> Result<T, E>,
+) -> Result<(T, Box<dyn BackendView>), E> {
+    let mut left = AGAIN_MAX;
+    loop {
+        let view = backend.view(limits.cloned())?;
+        match read(&*view) {
+            Err(_) if left > 0 && view.is_lost() => left -= 1,
+            outcome => return Ok((outcome?, view)),
+        }
+    }
 }
 
 impl Backend for Store {

@@ -285,6 +285,10 @@ impl BackendView for ClusterRead {
     fn version(&self) -> Option<u64> {
         Some(self.cut.number)
     }
+
+    fn is_lost(&self) -> bool {
+        self.cut.is_lost()
+    }
 }
 
 struct ClusterWrite {
@@ -304,6 +308,10 @@ impl BackendTransaction for ClusterWrite {
 
     fn limit(&mut self, limits: Option<ReadContext>) {
         self.limits.set(limits);
+    }
+
+    fn is_lost(&self) -> bool {
+        self.inner.is_lost()
     }
 
     fn commit(self: Box<Self>) -> Result<()> {

@@ -1,5 +1,6 @@
 //! A database: opened once and shared by every thread.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use mangrove_layout::Layout;
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 
 use crate::analyze::Projections;
-use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad};
+use crate::backend::{AGAIN_MAX, Backend, BackendTransaction, BackendView, BulkLoad, read_view};
 use crate::bookmark::Bookmark;
 use crate::cluster::{ClusterBackend, GraphAddress};
 use crate::declare;
@@ -26,7 +27,7 @@ use crate::memory::Memory;
 use crate::open::{self, DatabaseState};
 use crate::paths::KeptPaths;
 use crate::slow::{SlowLog, SlowQuery, Watch};
-use crate::stream::{ResultStream, Rows};
+use crate::stream::{Again, ResultStream, Rows};
 use crate::streams::Stream;
 use crate::transaction::Transaction;
 use crate::written::Written;
@@ -268,11 +269,15 @@ impl Database {
             watch.iter_mut().for_each(|watch| watch.all_given(rows.values.len() as u64));
             return Ok(ResultStream::finished(rows, &*self.shared.backend, memory, reports));
         }
-        let snapshot = self.shared.backend.view(Some(options.read_context()))?;
         let options = QueryOptions { crew: is_helped.then(|| self.crew.clone()), ..options.clone() };
-        let execution = query.execute(&mut Graph::Read(&*snapshot), parameters, &options)?;
+        let started = Instant::now();
+        let begun = self.shared.begin_reading(query, parameters, &options)?;
+        let again = self.is_far().then(|| {
+            let (shared, query, parameters) = (self.shared.clone(), query.clone(), parameters.clone());
+            Again::new(move || shared.begin_reading(&query, &parameters, &options.since(started)))
+        });
         watch.iter_mut().for_each(Watch::pause);
-        Ok(ResultStream::running(execution, snapshot, memory, reports, watch))
+        Ok(ResultStream::running(begun, again, memory, reports, watch))
     }
 
     /// The plan of a query: as written, after each rule that changed it, and as it would run.
@@ -285,8 +290,10 @@ impl Database {
         let written = query.into();
         self.guarded(&|| format!("explaining {written}"), || {
             let query = self.shared.prepared.read(&written)?;
-            let snapshot = self.shared.backend.view(Some(options.read_context()))?;
-            Ok(query.explain(&*snapshot, parameters, options)?)
+            let (backend, limits) = (&*self.shared.backend, options.read_context());
+            let (explained, _) =
+                read_view(backend, Some(&limits), |view| Ok::<_, QueryError>(query.explain(view, parameters, options)?))?;
+            Ok(explained)
         })
     }
 
@@ -307,10 +314,13 @@ impl Database {
                     Ok(query.execute(graph, parameters, options)?.profile(graph)?)
                 });
             }
-            let snapshot = self.shared.backend.view(Some(options.read_context()))?;
+            let (backend, limits) = (&*self.shared.backend, options.read_context());
             let options = QueryOptions { crew: Some(self.crew.clone()), ..options };
-            let graph = &mut Graph::Read(&*snapshot);
-            Ok(query.execute(graph, parameters, &options)?.profile(graph)?)
+            let profiled = read_view(backend, Some(&limits), |view| {
+                let graph = &mut Graph::Read(view);
+                Ok::<_, QueryError>(query.execute(graph, parameters, &options)?.profile(graph)?)
+            });
+            Ok(profiled?.0)
         })
     }
 
@@ -340,10 +350,24 @@ impl Database {
                 }
             }
         }
-        transaction.limit(Some(options.read_context()));
-        let done = run(&mut Graph::Write(transaction.graph()), options)?;
-        transaction.commit()?;
-        Ok(done)
+        let (started, mut left, mut options) = (Instant::now(), AGAIN_MAX, Cow::Borrowed(options));
+        loop {
+            transaction.limit(Some(options.read_context()));
+            match run(&mut Graph::Write(transaction.graph()), &options) {
+                // Nothing of it was stored.
+                Err(_) if left > 0 && transaction.is_lost() => {
+                    left -= 1;
+                    options = Cow::Owned(options.since(started));
+                    drop(transaction);
+                    transaction = self.begin_write(&options, query.is_brief())?;
+                }
+                outcome => {
+                    let done = outcome?;
+                    transaction.commit()?;
+                    return Ok(done);
+                }
+            }
+        }
     }
 
     fn begin_write(&self, options: &QueryOptions, is_brief: bool) -> Result<Box<dyn BackendTransaction>, GraphError> {

@@ -8,17 +8,18 @@ use std::sync::Arc;
 
 use mangrove_directory::Store;
 use mangrove_graph::GraphError;
-use mangrove_query::Crew;
+use mangrove_query::{Crew, Graph, Parameters, Query};
 
 use crate::analyze::Projections;
-use crate::backend::Backend;
-use crate::error::{OpenError, OpenFailure};
+use crate::backend::{Backend, read_view};
+use crate::error::{OpenError, OpenFailure, QueryError};
 use crate::paths::KeptPaths;
 use crate::prepared::Prepared;
 use crate::procedures::Registry;
 use crate::scratch::{MEMORY, Scratch};
+use crate::stream::Begun;
 use crate::streams;
-use crate::{Durability, OpenOptions};
+use crate::{Durability, OpenOptions, QueryOptions};
 
 /// An open backend and its companions.
 pub struct DatabaseState {
@@ -35,6 +36,20 @@ pub struct DatabaseState {
     pub reports: Arc<Path>,
     /// Removed after the backend has closed.
     _scratch: Option<Scratch>,
+}
+
+impl DatabaseState {
+    /// Begins a query that only reads, at the graph as it is now.
+    pub fn begin_reading(
+        &self,
+        query: &Query,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Begun, QueryError> {
+        read_view(&*self.backend, Some(&options.read_context()), |view| {
+            Ok(query.execute(&mut Graph::Read(view), parameters, options)?)
+        })
+    }
 }
 
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<DatabaseState>, OpenError> {

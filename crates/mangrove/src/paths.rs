@@ -6,7 +6,7 @@ use mangrove_graph::{Elements, GraphView, Map, PropertyColumn, Value, VertexId, 
 use mangrove_query::paths::{KeptLists, PathAnswer, PathOptions, PathQuery};
 use mangrove_query::procedure::{Failure, Invocation, Procedure, Values};
 
-use crate::backend::BackendView;
+use crate::backend::{BackendView, read_view};
 use crate::error::QueryError;
 use crate::memory::Memory;
 use crate::results::Results;
@@ -96,13 +96,14 @@ impl Database {
         counts: bool,
     ) -> Result<(Box<dyn BackendView>, PathAnswer), QueryError> {
         let limits = options.read_context();
-        let view = self.backend().view(Some(limits.clone()))?;
-        let version = view.version();
-        let mut kept = self.kept_paths().take(version);
-        let options = PathOptions { limits, counts, ..PathOptions::default() };
-        let answer = query.run_keeping(&*view, parameters, &options, &mut kept);
-        self.kept_paths().put(version, kept);
-        let mut answer = answer?;
+        let options = PathOptions { limits: limits.clone(), counts, ..PathOptions::default() };
+        let (mut answer, view) = read_view(self.backend(), Some(&limits), |view| {
+            let version = view.version();
+            let mut kept = self.kept_paths().take(version);
+            let answer = query.run_keeping(view, parameters, &options, &mut kept);
+            self.kept_paths().put(version, kept);
+            Ok::<_, QueryError>(answer?)
+        })?;
         answer.warnings.append(&mut unused(query, parameters));
         Ok((view, answer))
     }

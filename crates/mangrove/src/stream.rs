@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use mangrove_graph::{GraphError, GraphView, Value};
 use mangrove_query::{Execution, Graph, Items, Outlook, Pace, bytes_target};
 
-use crate::backend::{Backend, BackendView, ViewLater};
+use crate::backend::{AGAIN_MAX, Backend, BackendView, ViewLater};
 use crate::describe::{self, Described};
 use crate::error::QueryError;
 use crate::memory::Memory;
@@ -41,6 +41,23 @@ pub struct ResultStream {
     memory: Memory,
     reports: Arc<Path>,
     watch: Option<Watch>,
+    /// As long as nobody has got a result of a query whose snapshot may be lost.
+    again: Option<Again>,
+}
+
+/// A query that has begun, and what it reads.
+pub(crate) type Begun = (Execution, Box<dyn BackendView>);
+
+/// Begins a query again, at a newer snapshot.
+pub(crate) struct Again {
+    begin: Box<dyn FnMut() -> Result<Begun, QueryError> + Send>,
+    left: usize,
+}
+
+impl Again {
+    pub fn new(begin: impl FnMut() -> Result<Begun, QueryError> + Send + 'static) -> Self {
+        Self { begin: Box::new(begin), left: AGAIN_MAX }
+    }
 }
 
 /// The snapshot of a stream. After a write it may be taken when it is needed, which it mostly is not: the results of a write are whole.
@@ -71,14 +88,14 @@ impl Taken {
 
 impl ResultStream {
     pub(crate) fn running(
-        execution: Execution,
-        snapshot: Box<dyn BackendView>,
+        (execution, snapshot): Begun,
+        again: Option<Again>,
         memory: Memory,
         reports: Arc<Path>,
         watch: Option<Watch>,
     ) -> Self {
         let outlook = execution.outlook().clone();
-        Self { execution: Some(execution), watch, ..Self::empty(Taken::now(Ok(snapshot)), outlook, memory, reports) }
+        Self { execution: Some(execution), watch, again, ..Self::empty(Taken::now(Ok(snapshot)), outlook, memory, reports) }
     }
 
     /// The results of a query that has written. Further elements are read from a snapshot that was taken, if one was available, or that is taken
@@ -105,11 +122,38 @@ impl ResultStream {
             memory,
             reports,
             watch: None,
+            again: None,
         }
+    }
+
+    /// What `take` gives. If the snapshot is lost before anybody has got a result, the query begins again.
+    fn give<T>(&mut self, mut take: impl FnMut(&mut Self) -> Result<T, QueryError>) -> Result<T, QueryError> {
+        loop {
+            let given = take(self);
+            match self.again.take() {
+                Some(mut again) if given.is_err() && again.left > 0 && self.is_lost() => {
+                    self.rest = Items::default();
+                    self.ready.clear();
+                    let (execution, view) =
+                        guard::run(&self.reports, &|| "beginning a query again".into(), &mut again.begin)?;
+                    (self.execution, self.snapshot) = (Some(execution), Taken::now(Ok(view)));
+                    self.again = Some(Again { left: again.left - 1, ..again });
+                }
+                _ => return given,
+            }
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.snapshot.known().is_some_and(BackendView::is_lost)
     }
 
     /// The next results, a few hundred to a few thousand; `None` at the end.
     pub fn next_batch(&mut self) -> Result<Option<Vec<Value>>, QueryError> {
+        self.give(Self::next_values)
+    }
+
+    fn next_values(&mut self) -> Result<Option<Vec<Value>>, QueryError> {
         Ok(self.next_items()?.map(Items::into_values))
     }
 
@@ -138,7 +182,9 @@ impl ResultStream {
         if !matches!(batch, Ok(Some(_))) {
             self.warnings = execution.warnings().to_vec();
             self.execution = None;
-            self.watch = None;
+            if batch.is_ok() || self.again.is_none() {
+                self.watch = None;
+            }
             // The limits were those of the query. Its results may be read later.
             if let Some(Ok(snapshot)) = self.snapshot.view.get_mut() {
                 snapshot.limit(None);
@@ -177,6 +223,10 @@ impl ResultStream {
     /// # Errors
     /// Those of the query. Also if the results take more memory than it may use.
     pub fn next_described(&mut self) -> Result<Option<Vec<Described>>, QueryError> {
+        self.give(Self::described_part)
+    }
+
+    fn described_part(&mut self) -> Result<Option<Vec<Described>>, QueryError> {
         if let Some(whole) = self.whole.take() {
             self.ready.clear();
             return Ok(Some(whole.iter().map(Cow::into_owned).collect()).filter(|rows: &Vec<_>| !rows.is_empty()));
@@ -212,12 +262,14 @@ impl ResultStream {
     /// # Errors
     /// Those of the query. Also if the results take more memory than it may use.
     pub fn values(&mut self) -> Result<Vec<Value>, QueryError> {
-        let (mut values, mut memory) = (Vec::new(), self.memory.clone());
-        while let Some(batch) = self.next_batch()? {
-            memory.hold_values(&batch)?;
-            values.extend(batch);
-        }
-        Ok(values)
+        self.give(|stream| {
+            let (mut values, mut memory) = (Vec::new(), stream.memory.clone());
+            while let Some(batch) = stream.next_values()? {
+                memory.hold_values(&batch)?;
+                values.extend(batch);
+            }
+            Ok(values)
+        })
     }
 
     /// All remaining results, with their elements read whole.
@@ -231,6 +283,10 @@ impl ResultStream {
     /// The next results, with their elements read whole; empty at the end. At least `rows` of them, or fewer if these are large.
     /// `usize::MAX` stands for all.
     pub(crate) fn some_results(&mut self, rows: usize) -> Result<Results, QueryError> {
+        self.give(|stream| stream.collected(rows))
+    }
+
+    fn collected(&mut self, rows: usize) -> Result<Results, QueryError> {
         if rows > 0
             && let Some(whole) = self.whole.take()
         {

@@ -69,6 +69,11 @@ impl QueryOptions {
         self.profile || self.on_profile.is_some()
     }
 
+    /// The options for what is left of a query that began then.
+    pub fn since(&self, began: Instant) -> Self {
+        Self { timeout: self.timeout.map(|timeout| timeout.saturating_sub(began.elapsed())), ..self.clone() }
+    }
+
     /// The limits of a view for a query that begins now.
     pub fn read_context(&self) -> ReadContext {
         // A timeout beyond the range of the clock never comes.

@@ -1,6 +1,6 @@
 //! All shards of a graph at one number of the log.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -25,6 +25,8 @@ pub struct HeldCut {
     /// By shard.
     pub shards: Vec<HeldShard>,
     pub seen: Arc<Seen>,
+    /// Whether no node answers any longer for some shard at this number. Another cut may be read.
+    pub lost: AtomicBool,
 }
 
 /// The nodes that have a shard at that number. Any of them answers.
@@ -111,6 +113,7 @@ impl Line for CutLine {
             }
             held.skipped.fetch_max(skipped + 1, Ordering::Relaxed);
         }
+        self.cut.lost.store(true, Ordering::Relaxed);
         Err(why)
     }
 
@@ -126,6 +129,10 @@ pub type CutStore = Box<Remote<CutLine>>;
 pub type CutGraph = ClusterView<ShardView<CutStore>, AtOnce>;
 
 impl HeldCut {
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
     /// The stores of all shards, for a reader with these limits.
     pub fn stores(self: &Arc<Self>, limits: &Limits) -> Vec<CutStore> {
         let store = |(shard, seen): (u16, &SeenShard)| {

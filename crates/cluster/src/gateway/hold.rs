@@ -1,7 +1,7 @@
 //! Asks nodes to keep a number of their shards.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use mangrove_graph::{GraphError, Result};
@@ -36,7 +36,8 @@ impl From<GraphError> for NotHeld {
 pub fn hold(number: u64, nodes: &[ShardNode], applied: &Applied, seen: &Seen) -> Result<HeldCut, NotHeld> {
     let (kept, mut why) = asked(number, nodes, applied, seen);
     let is_gone = why.is_none();
-    let mut cut = HeldCut { number, made: Instant::now(), nodes: Vec::new(), shards: Vec::new(), seen: Arc::default() };
+    let (made, lost) = (Instant::now(), AtomicBool::new(false));
+    let mut cut = HeldCut { number, made, nodes: Vec::new(), shards: Vec::new(), seen: Arc::default(), lost };
     cut.shards.resize_with(applied.shards(), HeldShard::default);
     let mut known: Vec<Option<HeldOf>> = cut.shards.iter().map(|_| None).collect();
     for Kept { peer, shards } in kept {

@@ -219,7 +219,8 @@ impl Gateway {
         let (came, mut why) = (Instant::now(), None);
         loop {
             let mut current = self.current();
-            let will_do = |cut: &&Arc<HeldCut>| cut.number >= number && (cut.made.elapsed() <= fresh || cut.made >= came);
+            let is_fresh = |cut: &HeldCut| cut.made.elapsed() <= fresh || cut.made >= came;
+            let will_do = |cut: &&Arc<HeldCut>| cut.number >= number && is_fresh(cut) && !cut.is_lost();
             if let Some(cut) = current.cut.as_ref().filter(will_do) {
                 return Ok(cut.clone());
             }
