@@ -1,4 +1,4 @@
-//! The log of a graph on many nodes, as options of a command.
+//! The log of a graph on many nodes, and where its backups are, as options of a command.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
-use mangrove::cluster::Log;
+use mangrove::cluster::{self, Log, Objects};
 
 use crate::Failure;
 
@@ -36,6 +36,30 @@ impl FromStr for LogAddress {
 impl fmt::Display for LogAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "kafka://{}", self.0)
+    }
+}
+
+/// `s3://bucket/path`, or a directory.
+#[derive(Clone, Debug)]
+pub struct StorePlace(String);
+
+impl FromStr for StorePlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() { Err("a place is s3://bucket/path or a directory".into()) } else { Ok(Self(text.to_owned())) }
+    }
+}
+
+impl fmt::Display for StorePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl StorePlace {
+    pub fn open(&self) -> Result<Arc<dyn Objects>, Failure> {
+        cluster::objects(&self.0).map_err(|error| Failure::Request(error.to_string()))
     }
 }
 

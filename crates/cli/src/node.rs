@@ -10,7 +10,7 @@ use clap::Args;
 use mangrove::cluster::{self, Log, NodeConfig, RunningNode};
 use mangrove::{GraphError, OpenError};
 
-use super::log::LogOptions;
+use super::log::{LogOptions, StorePlace};
 use super::{Failure, interrupt, say};
 
 /// Run a node of a graph on many nodes, until it is ended. `mangrove cluster create` makes the graph
@@ -47,6 +47,9 @@ pub struct Node {
     tls: Option<PathBuf>,
     #[command(flatten)]
     log: LogOptions,
+    /// Where it keeps backups: s3://bucket/path, gs://, az://, or a directory that all nodes reach. Shards that it does not have come from there
+    #[arg(long, value_name = "PLACE")]
+    store: Option<StorePlace>,
     /// End when the standard input ends: with the process that started it, even if that one is killed
     #[arg(long)]
     attached: bool,
@@ -83,14 +86,15 @@ impl Node {
         let which = self.which()?;
         interrupt::listen_to_end();
         let log = self.log.open(&self.graph)?;
-        let (name, shards) = which.place(&*log)?;
-        let Self { data, attached, tls, advertise, listen, .. } = self;
+        let (name, shards) = which.place(&log)?;
+        let Self { data, attached, tls, advertise, listen, store, .. } = self;
+        let store = store.map(|place| place.open()).transpose()?;
         let input_ended = Arc::new(AtomicBool::new(false));
         if attached {
             watch_input(input_ended.clone()).map_err(|error| Failure::Request(error.to_string()))?;
         }
         let is_cancelled = || interrupt::requested() || input_ended.load(Ordering::Relaxed);
-        let config = NodeConfig { name, data, shards, listen, advertise, tls, log, is_cancelled: &is_cancelled };
+        let config = NodeConfig { name, data, shards, listen, advertise, tls, log, store, is_cancelled: &is_cancelled };
         let running = match RunningNode::start(config) {
             Err(OpenError::Cluster(GraphError::Cancelled)) => return Ok(()),
             started => started?,
@@ -136,7 +140,7 @@ enum Which {
 
 impl Which {
     /// Its name and its shards.
-    fn place(self, log: &dyn Log) -> Result<(String, Shards), Failure> {
+    fn place(self, log: &Arc<dyn Log>) -> Result<(String, Shards), Failure> {
         let (number, nodes, replicas) = match self {
             Which::Named(name, shards) => return Ok((name, shards)),
             Which::Numbered { number, nodes, replicas } => (number, nodes, replicas),

@@ -17,6 +17,7 @@
 //!   at_once     work that waits for other processes, side by side
 //!   gateway     a graph on many nodes, as one to read
 //!   transaction a graph on many nodes, as one to write
+//!   backup      copies of shards and of the log, and how they come back
 //!   node        a process that has shards, answers who reads them, and may be the writer
 //!   log         the sequence of commits that shards apply, and the rule by which one writer at a time makes them
 //! ```
@@ -31,6 +32,7 @@
 //!    shard.
 
 mod at_once;
+pub mod backup;
 mod change;
 pub mod gateway;
 mod halves;

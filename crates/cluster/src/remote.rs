@@ -153,7 +153,9 @@ impl<L: Line> GraphView for Remote<L> {
 
     fn external_ids(&self, elements: Elements<'_>) -> Result<PropertyColumn> {
         match self.line.ask(&Ask::ExternalIds(SentElements::new(elements)))? {
-            Answer::Column(column) => column.into_column(),
+            Answer::Column(column) => {
+                Some(column.into_column()?).filter(|column| column.len() == elements.len()).ok_or_else(unexpected)
+            }
             _ => Err(unexpected()),
         }
     }

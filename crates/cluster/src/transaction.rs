@@ -9,7 +9,7 @@ use mangrove_graph::{GraphError, Result};
 use crate::at_once::at_once;
 use crate::change::ClusterChange;
 use crate::gateway::{CutStore, Gateway, HeldCut, Limits, Peer, Sought};
-use crate::log::{PART_BYTES, RequestId, Section, TRANSACTION_BYTES_MAX};
+use crate::log::{PART_BYTES, PartAt, RequestId, Section, TRANSACTION_BYTES_MAX};
 use crate::overlay::Overlay;
 use crate::section::{Recorder, pieces};
 use crate::wire::{Call, Reply, damaged};
@@ -188,6 +188,24 @@ impl ClusterTransaction {
         }
         let message = "no node says whether this transaction was made: look before you repeat it".into();
         Err(GraphError::Storage { message, source: None })
+    }
+}
+
+/// Writes what the log has said to it, as a place where it may begin, between two transactions.
+///
+/// # Errors
+/// Those of [`ClusterTransaction::begin`].
+pub fn base(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<PartAt> {
+    let until = Instant::now() + TRYING;
+    loop {
+        let turn = turn(gateway, patience)?;
+        match turn.writer.call(&Call::Base { turn: turn.number }, None) {
+            Ok(Reply::Base(at)) => return Ok(at),
+            Ok(_) => return Err(damaged("a place in the log")),
+            // A node that became a member, or another writer, may have come between.
+            Err(GraphError::Unavailable(_)) if Instant::now() < until => std::thread::sleep(PAUSE),
+            Err(error) => return Err(error),
+        }
     }
 }
 

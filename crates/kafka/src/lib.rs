@@ -8,7 +8,7 @@ mod topic;
 
 use std::time::{Duration, Instant};
 
-use mangrove_cluster::log::{Log, LogReader};
+use mangrove_cluster::log::{Log, LogReader, was_cut};
 use mangrove_graph::{GraphError, Result};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -99,6 +99,17 @@ impl Log for KafkaLog {
         self.producer.send(new).map_err(|(error, _)| unavailable("does not take a record", error))
     }
 
+    fn first(&self) -> Result<u64> {
+        let asking: BaseConsumer = self.brokers.config().create().map_err(|error| unavailable("takes no client", error))?;
+        let told = asking.fetch_watermarks(&self.topic, PARTITION, PATIENCE);
+        let (first, _) = told.map_err(|error| unavailable("does not say where the log begins", error))?;
+        Ok(first.max(0) as u64)
+    }
+
+    fn cut(&self, before: u64) -> Result<()> {
+        topic::cut(&self.brokers, &self.topic, before)
+    }
+
     fn reader(&self, from: u64) -> Result<Box<dyn LogReader>> {
         let consumer: BaseConsumer = self
             .brokers
@@ -176,9 +187,7 @@ impl LogReader for KafkaReader {
                 }
                 Some(Err(error)) => {
                     if is_cut(&error) {
-                        return Err(GraphError::Invalid(
-                            "the log does not have the record that comes next: its beginning was cut, or it has lost its end".into(),
-                        ));
+                        return Err(was_cut());
                     }
                     // A new consumer says it when it has read to the end. This one might not.
                     std::thread::sleep(REST);

@@ -8,8 +8,9 @@ use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, Top
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::RDKafkaErrorCode;
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
-use crate::{Brokers, PATIENCE, RECORD_BYTES_MAX, unavailable};
+use crate::{Brokers, PARTITION, PATIENCE, RECORD_BYTES_MAX, unavailable};
 
 /// Without these, a topic loses records, or takes none that are large.
 const KEEPING: [(&str, &str); 4] = [
@@ -67,6 +68,16 @@ pub fn create(brokers: &Brokers, topic: &str, wanted: usize) -> Result<bool> {
         Some(Err((_, error))) => Err(GraphError::Invalid(format!("Kafka cannot make the topic {topic}: {error}"))),
         None => Err(unavailable("does not say", "whether it made the topic")),
     }
+}
+
+/// Deletes the records of a topic before an offset.
+pub fn cut(brokers: &Brokers, topic: &str, before: u64) -> Result<()> {
+    let (admin, options) = admin(brokers)?;
+    let mut offsets = TopicPartitionList::new();
+    let failed = |error: &dyn std::fmt::Display| unavailable("does not delete records", error);
+    offsets.add_partition_offset(topic, PARTITION, Offset::Offset(before as i64)).map_err(|error| failed(&error))?;
+    let deleted = now(admin.delete_records(&offsets, &options)).map_err(|error| failed(&error))?;
+    deleted.elements().iter().try_for_each(|partition| partition.error()).map_err(|error| failed(&error))
 }
 
 /// Fails if a topic has settings by which it would lose records.

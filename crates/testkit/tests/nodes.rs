@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use mangrove_cluster::backup::{Backup, ObjectCopy, Objects, restore_log, restore_shard};
 use mangrove_cluster::gateway::{Gateway, Limits, Peer};
 use mangrove_cluster::log::{Commit, CutPace, Log, MemoryLog, PartAt, Record, RequestId, Section, Standing};
 use mangrove_cluster::node::{LocalPeer, Session};
@@ -409,4 +410,86 @@ fn counts(gateway: &Gateway) -> (u64, u64) {
         count
     };
     (count(ElementKind::Vertex), count(ElementKind::Edge))
+}
+
+/// A graph comes back from its backups and the log, which begins later after each of them, and from a backup alone.
+#[test]
+fn a_graph_comes_back_from_its_backups() {
+    let mut nodes = Nodes::replicated(2, 4, 2, IdSpace::Graph);
+    let mut next = 1..;
+    let mut write = |nodes: &Nodes| {
+        let number = next.next().expect("a number");
+        add_one(&nodes.gateway, number).expect("a commit");
+        number
+    };
+    let mut known: BTreeSet<i64> = (0..10).map(|_| write(&nodes)).collect();
+    known.insert(0);
+    assert_eq!(nodes.back_up().1, None, "one backup is not enough to cut the log");
+    let mut begins = 0;
+    for round in 0..4 {
+        known.extend((0..10).map(|_| write(&nodes)));
+        let (made, cut) = nodes.back_up();
+        if round == 2 {
+            assert_eq!(cut, None, "the backup before this one was made with another log");
+        } else {
+            let first = cut.expect("the log is cut");
+            assert!(first > begins && first < made.base.offset, "{begins} {first} {made:?}");
+            begins = first;
+        }
+        let at_backup = known.clone();
+        known.extend((0..10).map(|_| write(&nodes)));
+        nodes.restart_from_nothing();
+        assert_eq!(numbers(&nodes.gateway).expect("a graph"), known, "from a backup and the log");
+        assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
+        known.insert(write(&nodes));
+        if round == 1 {
+            // The log is lost.
+            let log = MemoryLog::default();
+            restore_log(&nodes.vault(), &made, &log, &mut |_| {}).expect("a log");
+            assert!(restore_log(&nodes.vault(), &made, &log, &mut |_| {}).is_err(), "the log has records");
+            nodes.log = log.clone();
+            nodes.restart_from_nothing();
+            assert_eq!(numbers(&nodes.gateway).expect("a graph"), at_backup, "from a backup alone");
+            known = at_backup;
+            known.insert(write(&nodes));
+        }
+    }
+    nodes.reopen().expect("the same stores");
+    assert_eq!(numbers(&nodes.gateway).expect("a graph"), known);
+}
+
+/// A backup with a byte that has changed is not used: the one before it is.
+#[test]
+fn a_damaged_backup_is_not_used() {
+    let mut nodes = Nodes::new(1, 2, IdSpace::Graph);
+    let mut known = BTreeSet::from([0]);
+    let mut made = Vec::new();
+    for number in 1..=3 {
+        add_one(&nodes.gateway, number).expect("a commit");
+        known.insert(number);
+        made.push(nodes.back_up().0);
+    }
+    let name = |backup: &Backup, copy: &ObjectCopy| format!("test/{}/shard-0000/{}", backup.name(), copy.name);
+    let [_, second, third] = &made[..] else { panic!("three backups") };
+    let damage = |backup: &Backup| {
+        let largest = backup.shards[0].files.iter().max_by_key(|copy| copy.bytes).expect("files");
+        let mut bytes = Vec::new();
+        let object = nodes.vault().get(&name(backup, largest)).expect("an object").expect("an object");
+        std::io::Read::read_to_end(&mut { object }, &mut bytes).expect("bytes");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        nodes.vault().put(&name(backup, largest), &mut &bytes[..]).expect("an object");
+    };
+    damage(third);
+    nodes.restart_from_nothing();
+    assert_eq!(numbers(&nodes.gateway).expect("a graph"), known, "from the second and the log");
+    let into = tempfile::tempdir().expect("a directory").path().join("shard");
+    let damage = |backup: &Backup| {
+        let name = name(backup, &backup.shards[0].files[0]);
+        nodes.vault().put(&name, &mut &b"something else"[..]).expect("an object");
+    };
+    damage(second);
+    let graph = third.graph.clone();
+    let restored = restore_shard(&nodes.vault(), &graph, &nodes.log, 0, &into).expect("backups");
+    assert_eq!((restored, into.exists()), (None, false), "the first is before the log");
 }

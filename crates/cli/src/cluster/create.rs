@@ -76,14 +76,14 @@ impl Create {
         }
         let is_new = self.log.create(&self.name, self.copies)?;
         let log = self.log.open(&self.name)?;
-        if !is_new && let Ok(graph) = cluster::graph_of(&*log) {
+        if !is_new && let Ok(graph) = cluster::graph_of(&log) {
             return self.must_be(&graph).map(|()| (graph, false));
         }
         let id_space = self.id_space.map_or(IdSpace::Graph, IdSpace::from);
-        match cluster::make_graph(&*log, &self.name, shards, id_space) {
+        match cluster::make_graph(&log, &self.name, shards, id_space) {
             Ok(graph) => Ok((graph, true)),
             // Another program may have been faster.
-            Err(error) => match cluster::graph_of(&*log) {
+            Err(error) => match cluster::graph_of(&log) {
                 Ok(graph) => self.must_be(&graph).map(|()| (graph, false)),
                 Err(_) => Err(failed(error)),
             },

@@ -1,5 +1,6 @@
 //! `mangrove cluster`: graphs on many nodes.
 
+mod backup;
 mod certs;
 mod create;
 mod status;
@@ -21,6 +22,10 @@ pub enum Cluster {
     Up(up::Up),
     /// Show the nodes of a graph, and how far each has applied the log
     Status(status::Status),
+    /// Copy a graph into the store of its nodes, while they go on. Then the log before the last backup but one is deleted
+    Backup(backup::Backup),
+    /// Begin a new log with a backup, if the log was lost. `mangrove node` starts nodes with it
+    Restore(backup::Restore),
     /// Take a node that has ended off the list of nodes, for good. Other nodes must have its shards
     Remove(Remove),
     /// End all nodes of a graph. Its log and its shards stay; `up` starts them again
@@ -48,6 +53,8 @@ impl Cluster {
             Cluster::Certs(certs) => certs.run(),
             Cluster::Up(up) => up.run(),
             Cluster::Status(status) => status.run(),
+            Cluster::Backup(backup) => backup.run(),
+            Cluster::Restore(restore) => restore.run(),
             Cluster::Remove(remove) => remove.run(),
             Cluster::Down(down) => down.run(),
         }

@@ -12,6 +12,7 @@ use mangrove::cluster::{self, GraphAddress, GraphRecord};
 
 use super::create::Create;
 use super::failed;
+use crate::log::StorePlace;
 use crate::{Failure, output, say};
 
 /// How often it says that it still waits for nodes.
@@ -36,6 +37,9 @@ pub struct Up {
     /// Directory of certificates for all nodes, which name 127.0.0.1. Who connects needs some of the same authority
     #[arg(long, value_name = "DIRECTORY")]
     tls: Option<PathBuf>,
+    /// Where the nodes keep backups: s3://bucket/path, gs://, az://, or a directory. Shards that they do not have come from there
+    #[arg(long, value_name = "PLACE")]
+    store: Option<StorePlace>,
     /// What starts the nodes: this command, or you, with the commands that it prints
     #[arg(long, value_enum, default_value = "processes")]
     launcher: Launcher,
@@ -96,6 +100,7 @@ impl Up {
         option("--listen", &address);
         option("--log", &log.log);
         log.log_config.iter().for_each(|file| option("--log-config", &file.display()));
+        self.store.iter().for_each(|place| option("--store", place));
         self.tls.iter().for_each(|directory| option("--tls", &directory.display()));
         Ok(Planned { name, address, shards, arguments })
     }

@@ -38,6 +38,8 @@ pub struct Step<'r> {
     pub section: Option<&'r Section>,
     /// Here is a cut: keep the changes since the last one, and the position with them. From now on the shard can be read as it is here.
     pub is_cut: bool,
+    /// The log may begin here one day: keep the position even if nothing has changed.
+    pub is_base: bool,
 }
 
 /// Why a shard cannot go on.
@@ -57,7 +59,7 @@ impl fmt::Display for LogError {
             LogError::Cut { expected, found } => {
                 write!(
                     f,
-                    "the log begins at record {found}, and this shard has applied only those before {expected}: restore it from a backup"
+                    "the log begins at record {found}, and this shard has applied only those before {expected}: restore it from a backup, with --store"
                 )
             }
             LogError::Changed { at } => {
@@ -112,13 +114,20 @@ impl Follower {
         if offset > self.position.next {
             return Err(LogError::Cut { expected: self.position.next, found: offset });
         }
+        if matches!(record, Record::Base(_)) && self.position.standing.graph == 0 {
+            // It says what was there, and the shard does not have it.
+            return Err(LogError::Cut { expected: self.position.next, found: offset });
+        }
         (self.position.next, self.position.last) = (offset + 1, sum);
         let counts = self.position.standing.take(record);
         Ok(match record {
-            Record::Commit(commit) if counts => Step { section: commit.section(self.shard), is_cut: commit.is_cut },
-            Record::Open { .. } | Record::Close { .. } | Record::Alive { .. } if counts => {
-                Step { section: None, is_cut: true }
+            Record::Commit(commit) if counts => {
+                Step { section: commit.section(self.shard), is_cut: commit.is_cut, is_base: false }
             }
+            Record::Open { .. } | Record::Close { .. } | Record::Alive { .. } if counts => {
+                Step { is_cut: true, ..Step::default() }
+            }
+            Record::Base(_) if counts => Step { section: None, is_cut: true, is_base: true },
             _ => Step::default(),
         })
     }

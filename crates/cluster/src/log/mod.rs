@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   carrier    what carries the log, and one in memory
+//!   base       where a log begins
 //!   record     what stands in the log, as bytes
 //!   standing   which records count: the rule by which every reader judges them
 //!   follower   a reader that applies the sections of one shard
@@ -17,6 +18,7 @@
 //! `follower` and `writer` do no I/O and know no clock: they take events and give what is to be done. So a simulation can run them through every
 //! order of events.
 
+mod base;
 mod carrier;
 mod cuts;
 mod follower;
@@ -24,9 +26,10 @@ mod record;
 mod standing;
 mod writer;
 
-pub use carrier::{Log, LogReader, MemoryLog};
+pub use base::{Beginning, beginning};
+pub use carrier::{Log, LogReader, MemoryLog, was_cut};
 pub use cuts::{COARSE, CutPace, Cuts, Found, Reached, rank};
 pub use follower::{Follower, LogError, Position, Step};
-pub use record::{Commit, GraphRecord, Member, PartAt, Record, RequestId, Section};
+pub use record::{Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section};
 pub use standing::Standing;
 pub use writer::{Event, Output, PART_BYTES, Refusal, TRANSACTION_BYTES_MAX, Transaction, WriterCore, WriterPace};

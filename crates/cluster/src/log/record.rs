@@ -12,6 +12,7 @@ use mangrove_graph::{GraphError, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::standing::Standing;
 use crate::placement::Placement;
 
 const MAGIC: &[u8; 4] = b"MGLG";
@@ -60,6 +61,20 @@ pub enum Record {
         shard: u16,
         changes: Arc<[u8]>,
     },
+    /// What all records before this one say. A log may begin here.
+    Base(Base),
+}
+
+/// What one who reads all records before a place knows there. It counts only if that is so, or if the log begins with it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Base {
+    /// Drawn for this record. By it, who sent it finds it in the log.
+    pub id: u128,
+    pub graph: GraphRecord,
+    pub standing: Standing,
+    pub members: Vec<Member>,
+    /// Offsets are so much larger than those of the carrier: the log before was lost, and this one goes on from a backup.
+    pub shift: u64,
 }
 
 /// What never changes in the life of a graph.

@@ -23,6 +23,7 @@ impl Standing {
         let counts = match record {
             Record::Graph(graph) => self.graph == 0 && graph.id != 0,
             Record::Member(_) => true,
+            Record::Base(base) => *self == Standing::default() && base.standing.graph != 0 || *self == base.standing,
             // It counts as a part of the commit that names it.
             Record::Part { .. } => false,
             Record::Open { term, .. } => *term > self.term,
@@ -35,6 +36,7 @@ impl Standing {
             Record::Graph(graph) if counts => self.graph = graph.id,
             Record::Open { term, writer } if counts => (self.term, self.writer) = (*term, *writer),
             Record::Close { .. } if counts => self.writer = 0,
+            Record::Base(base) if counts => *self = base.standing,
             Record::Commit(commit) if counts => self.number = commit.number,
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! A shard in this process: its store follows the log, and is read at cuts.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -95,6 +96,8 @@ pub struct Host {
     wanted: AtomicU64,
     /// Whether it has come to where the log ended when this process began to read it. Before that, what it has may be old.
     is_ready: AtomicBool,
+    /// The offset that is applied next, as the store says.
+    kept: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -118,7 +121,7 @@ struct Reading {
 impl Host {
     pub fn new(number: u16, store: Box<dyn ShardStore>) -> Result<Self> {
         let position = position_of(&*store)?;
-        let first = position.standing.number;
+        let (first, kept) = (position.standing.number, AtomicU64::new(position.next));
         let pool = Arc::new(Pool::new(&*store, first, None)?);
         let cuts = Mutex::new(Cuts::new(first, pool, CutPace::default()));
         let (grown, started, trouble) = (Condvar::new(), Instant::now(), Mutex::default());
@@ -131,6 +134,7 @@ impl Host {
             trouble,
             wanted: AtomicU64::new(0),
             is_ready: AtomicBool::new(false),
+            kept,
         })
     }
 
@@ -178,7 +182,7 @@ impl Host {
             }
             self.read(&mut reading, &batch.records, tail)?;
             if batch.records.is_empty() && self.is_wanted(&reading) {
-                self.cut(&mut reading, 0, tail).map_err(failed)?;
+                self.cut(&mut reading, 0, false, tail).map_err(failed)?;
             }
             if !batch.records.is_empty() {
                 from = reading.follower.position().next;
@@ -226,25 +230,29 @@ impl Host {
                 let number = reading.follower.position().standing.number;
                 let rank = rank(reading.before, number);
                 (left, reading.before) = (left - 1, number);
-                if left == 0 || rank >= COARSE {
-                    self.cut(reading, rank, tail).map_err(|error| (error, false))?;
+                if left == 0 || rank >= COARSE || step.is_base {
+                    self.cut(reading, rank, step.is_base, tail).map_err(|error| (error, false))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Keeps the changes since the last cut, and makes one.
-    fn cut(&self, reading: &mut Reading, rank: u32, tail: &Tail) -> Result<()> {
+    /// Keeps the changes since the last cut, and makes one. At a base, keeps the position even if there are none.
+    fn cut(&self, reading: &mut Reading, rank: u32, is_base: bool, tail: &Tail) -> Result<()> {
         let (position, open) = (reading.follower.position(), std::mem::take(&mut reading.open));
-        let changed = match first_of(&open) {
+        let first = first_of(&open);
+        if first.is_some() || is_base {
+            let sections = || open.iter().filter_map(|record| section_of(record, self.number));
+            self.store.change(&mut |store| {
+                sections().try_for_each(|section| self.apply(section, tail, store))?;
+                store.put_log_position(&position.to_bytes()?)
+            })?;
+            self.kept.store(position.next, Ordering::Release);
+        }
+        let changed = match first {
             None => None,
             Some(first) => {
-                let sections = || open.iter().filter_map(|record| section_of(record, self.number));
-                self.store.change(&mut |store| {
-                    sections().try_for_each(|section| self.apply(section, tail, store))?;
-                    store.put_log_position(&position.to_bytes()?)
-                })?;
                 let before = self.newest();
                 Some((first, Arc::new(Pool::new(&*self.store, position.standing.number, before.as_deref())?)))
             }
@@ -357,6 +365,27 @@ impl Host {
 
     pub fn release(&self, number: u64) {
         self.cuts().release(number);
+    }
+
+    /// Copies the store into a new directory, once it has applied the log beyond an offset. Gives the position of the copy.
+    ///
+    /// # Errors
+    /// If it does not come so far, if `is_cancelled`, or if the copy cannot be written.
+    pub fn copy_to(&self, directory: &Path, beyond: u64, is_cancelled: &dyn Fn() -> bool) -> Result<Position> {
+        while self.kept.load(Ordering::Acquire) <= beyond {
+            self.may_be_read()?;
+            if let Some(trouble) = self.trouble() {
+                return Err(GraphError::Unavailable(format!("shard {}: {}", self.number, trouble.why)));
+            }
+            if is_cancelled() {
+                return Err(GraphError::Cancelled);
+            }
+            std::thread::sleep(LOOK);
+        }
+        match self.store.copy_to(directory)? {
+            Some(position) => Position::from_bytes(&position),
+            None => Err(GraphError::corrupt("a copy of a shard that does not say how far it is")),
+        }
     }
 
     fn gone(&self, number: u64) -> GraphError {

@@ -4,6 +4,7 @@
 //!   store     what is needed of the store of a shard
 //!   tail      the log, read once for all
 //!   host      a shard that follows the log, and its cuts
+//!   keeping   what it does for backups
 //!   turns     the turn to write
 //!   role      the writer's role
 //!   session   who is connected, and what it holds
@@ -11,6 +12,7 @@
 //! ```
 
 mod host;
+mod keeping;
 mod local;
 mod role;
 mod session;
@@ -26,6 +28,7 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 
+pub use self::keeping::Keeping;
 pub use self::local::LocalPeer;
 pub use self::role::Outcome;
 pub use self::session::Session;
@@ -50,6 +53,8 @@ pub struct NodeOptions {
     /// The shards that it has.
     pub stores: Vec<(u16, Box<dyn ShardStore>)>,
     pub pace: WriterPace,
+    /// Where it keeps backups, if it does.
+    pub keeping: Option<Keeping>,
 }
 
 /// How long a node waits for the log to say something.
@@ -66,6 +71,9 @@ pub struct Node {
     tail: Arc<Tail>,
     role: Arc<Role>,
     turns: Arc<Turns>,
+    keeping: Option<Keeping>,
+    /// Held by who makes a copy of a shard.
+    copying: Mutex<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     is_asked_to_stop: AtomicBool,
     is_announced: AtomicBool,
@@ -77,8 +85,8 @@ impl Node {
     /// # Errors
     /// If the log cannot be read, or has no graph, or if the graph has no such shards.
     pub fn start(options: NodeOptions) -> Result<Arc<Self>> {
-        let NodeOptions { name, address, process, log, stores, pace } = options;
-        let (tail, turns) = (Arc::new(Tail::new(log.clone(), 0)), Arc::default());
+        let NodeOptions { name, address, process, log, stores, pace, keeping } = options;
+        let (tail, turns) = (Arc::new(Tail::new(log.clone(), log.first()?)), Arc::default());
         let (role, inbox) = Role::new(process);
         let role = Arc::new(role);
         let mut threads = vec![thread("log", {
@@ -103,6 +111,8 @@ impl Node {
             tail,
             role,
             turns,
+            keeping,
+            copying: Mutex::default(),
             threads: Mutex::new(threads),
             is_asked_to_stop: AtomicBool::new(false),
             is_announced: AtomicBool::new(false),

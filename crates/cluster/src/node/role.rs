@@ -9,7 +9,7 @@ use mangrove_graph::{GraphError, Result};
 
 use super::tail::{Entry, Tail};
 use crate::log::{
-    Event, GraphRecord, Log, Member, Output, PART_BYTES, PartAt, Record, RequestId, Section, Standing, Transaction,
+    Base, Event, GraphRecord, Log, Member, Output, PART_BYTES, PartAt, Record, RequestId, Section, Standing, Transaction,
     WriterCore, WriterPace,
 };
 use crate::section::END_LABELS;
@@ -43,6 +43,8 @@ enum Input {
     Submit(Transaction, SyncSender<Outcome>, u64),
     /// Writes the first changes of a large transaction to the log.
     Part(Section, SyncSender<PartAt>),
+    /// Writes to the log what its records have said.
+    Base(SyncSender<PartAt>),
     Want,
     Leave,
 }
@@ -84,6 +86,10 @@ impl Known {
         }
         match record {
             Record::Graph(graph) => self.graph = Some(graph.clone()),
+            Record::Base(base) if self.graph.is_none() => {
+                self.graph = Some(base.graph.clone());
+                self.members = base.members.iter().map(|member| (member.name.clone(), member.clone())).collect();
+            }
             Record::Member(member) if member.is_gone() => drop(self.members.remove(&member.name)),
             Record::Member(member) => drop(self.members.insert(member.name.clone(), member.clone())),
             Record::Commit(commit) => {
@@ -104,6 +110,17 @@ impl Known {
             }
             _ => {}
         }
+    }
+
+    /// What the records so far say, for those who begin to read after them.
+    fn base(&self, shift: u64) -> Option<Base> {
+        let (graph, members) = (self.graph.clone()?, self.members.values().cloned().collect());
+        Some(Base { id: uuid::Uuid::new_v4().as_u128(), graph, standing: self.standing, members, shift })
+    }
+
+    /// Whether the records so far say just that.
+    fn says(&self, base: &Base) -> bool {
+        self.standing == base.standing && self.members.values().eq(&base.members)
     }
 
     /// Whether it has heard nothing of the log for so long.
@@ -138,33 +155,46 @@ fn bytes_of(sections: &[Section]) -> usize {
     sections.iter().map(|section| section.changes.len()).sum()
 }
 
-/// The parts that were sent to the log and not read back.
+/// The parts and bases that were sent to the log and not read back.
 #[derive(Default)]
-struct Parts(HashMap<u128, SyncSender<PartAt>>);
+struct Sent(HashMap<u128, SyncSender<PartAt>>);
 
-impl Parts {
-    /// Sends a part, or looks whether one was read. Gives all other inputs back.
-    fn take(&mut self, input: Input, log: &dyn Log) -> Option<Input> {
+impl Sent {
+    /// Sends a part or a base, or looks whether one was read. Gives all other inputs back.
+    fn take(&mut self, input: Input, known: &Known, log: &dyn Log) -> Option<Input> {
         match input {
             Input::Part(Section { shard, changes, .. }, reply) => {
                 let id = uuid::Uuid::new_v4().as_u128();
-                let sent = Record::Part { id, shard, changes }.to_bytes().and_then(|bytes| log.append(bytes));
-                match sent {
-                    Ok(()) => drop(self.0.insert(id, reply)),
-                    // Whoever asked hears that the channel has ended.
-                    Err(error) => tracing::warn!(%error, "the log does not take a part of a transaction"),
+                self.send(id, &Record::Part { id, shard, changes }, reply, log);
+                None
+            }
+            Input::Base(reply) => {
+                if let Some(base) = known.base(log.shift()) {
+                    self.send(base.id, &Record::Base(base), reply, log);
                 }
                 None
             }
             Input::Read(entry) => {
-                if let Record::Part { id, .. } = *entry.record
-                    && let Some(reply) = self.0.remove(&id)
-                {
+                let found = match &*entry.record {
+                    Record::Part { id, .. } => self.0.remove(id),
+                    // Something else may have come between.
+                    Record::Base(base) => self.0.remove(&base.id).filter(|_| known.says(base)),
+                    _ => None,
+                };
+                if let Some(reply) = found {
                     let _ = reply.send(PartAt { offset: entry.offset, sum: entry.sum }); // whoever asked may be gone
                 }
                 Some(Input::Read(entry))
             }
             other => Some(other),
+        }
+    }
+
+    fn send(&mut self, id: u128, record: &Record, reply: SyncSender<PartAt>, log: &dyn Log) {
+        match record.to_bytes().and_then(|bytes| log.append(bytes)) {
+            Ok(()) => drop(self.0.insert(id, reply)),
+            // Whoever asked hears that the channel has ended.
+            Err(error) => tracing::warn!(%error, "the log does not take a record"),
         }
     }
 }
@@ -192,7 +222,7 @@ impl Role {
 
     /// Passes what the log says on to the role, until the log stops.
     pub fn listen(&self, tail: &Tail) {
-        let mut next = 0;
+        let mut next = tail.first();
         while !tail.is_stopped() {
             let Ok(batch) = tail.next(next, PAUSE) else {
                 let _ = self.inbox.send(Input::Unread); // if the role has ended, so does this, soon
@@ -219,7 +249,7 @@ impl Role {
         let now = || started.elapsed().as_millis() as u64;
         let mut core = WriterCore::new(self.process, pace, now());
         let mut waiting: HashMap<RequestId, Vec<SyncSender<Outcome>>> = HashMap::new();
-        let mut parts = Parts::default();
+        let mut sent = Sent::default();
         let mut out = Vec::new();
         while !tail.is_stopped() {
             let first = match inbox.0.recv_timeout(TICK) {
@@ -230,7 +260,7 @@ impl Role {
             core.take(Event::Tick(now()), &mut out);
             for input in first.into_iter().chain(inbox.0.try_iter().take(BATCH)) {
                 let was_writer = core.is_writer();
-                let Some(input) = parts.take(input, log) else { continue };
+                let Some(input) = sent.take(input, &self.known(), log) else { continue };
                 self.take(input, now(), &mut core, &mut waiting, &mut out);
                 if was_writer && !core.is_writer() {
                     let mut known = self.known();
@@ -282,7 +312,7 @@ impl Role {
                 waiting.entry(transaction.request).or_default().push(reply);
                 core.take(Event::Submit(transaction), out);
             }
-            Input::Part(..) => {} // taken before
+            Input::Part(..) | Input::Base(..) => {} // taken before
             Input::Want => core.take(Event::Want, out),
             Input::Leave => core.take(Event::Leave, out),
         }
@@ -362,6 +392,26 @@ impl Role {
         let _ = self.inbox.send(Input::Part(section, reply)); // if the role has ended, so has the channel
         let unknown = |_| GraphError::Unavailable("the log does not take a part of the transaction".into());
         at.recv_timeout(LOGGING).map_err(unknown)
+    }
+
+    /// Writes to the log what its records have said, and gives the offset. The log may begin there one day. Nobody else may have the turn to
+    /// write, so that nothing before it waits for what comes after.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if something else came between, or if that is not known in time.
+    pub fn log_base(&self) -> Result<PartAt> {
+        let unknown = || GraphError::Unavailable("the log does not take a place to begin at".into());
+        let (mut known, until) = (self.known(), Instant::now() + LOGGING);
+        while !known.pending.is_empty() {
+            if Instant::now() >= until {
+                return Err(unknown());
+            }
+            known = self.changed.wait_timeout(known, TICK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(known);
+        let (reply, at) = sync_channel(1);
+        let _ = self.inbox.send(Input::Base(reply)); // if the role has ended, so has the channel
+        at.recv_timeout(LOGGING).map_err(|_| unknown())
     }
 
     /// What was committed after a number, and what is to be, in this generation of the role; `None` if that is not known any more. Whoever asks

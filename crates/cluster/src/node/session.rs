@@ -95,6 +95,15 @@ impl Session {
                 Ok(Reply::Since(since))
             }
             Call::Part { turn, section } => self.part(turn, section),
+            Call::Base { turn } => {
+                self.must_have(turn)?;
+                self.node.role.log_base().map(Reply::Base)
+            }
+            Call::CopyShard { shard, base } => {
+                self.node.copy_shard(shard, base, &|| cancel.is_cancelled()).map(Reply::ShardCopied)
+            }
+            Call::CopyLog { base, shards } => self.node.copy_log(base, shards).map(Reply::LogCopied),
+            Call::CutLog => self.node.cut_log().map(Reply::LogCut),
             Call::Commit { turn, request, sections } => self.commit(turn, request, sections),
             Call::Rollback { turn } => {
                 if self.turns().remove(&turn).is_none() {

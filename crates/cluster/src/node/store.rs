@@ -1,5 +1,7 @@
 //! What a process needs of the store of a shard.
 
+use std::path::Path;
+
 use mangrove_graph::{FollowerWrite, ReadContext, Result, ShardRead};
 
 /// A store at one cut.
@@ -20,6 +22,9 @@ pub trait ShardStore: Send + Sync {
 
     /// Makes changes in one transaction.
     fn change(&self, work: &mut dyn FnMut(&mut dyn FollowerWrite) -> Result<()>) -> Result<()>;
+
+    /// Writes a copy into a new directory. Gives how far the copy has applied the log.
+    fn copy_to(&self, directory: &Path) -> Result<Option<Vec<u8>>>;
 
     /// The bytes of its files.
     fn bytes(&self) -> Result<u64>;

@@ -35,6 +35,8 @@ pub struct Batch {
 
 pub struct Tail {
     log: Arc<dyn Log>,
+    /// Where it began to read.
+    first: u64,
     ring: Mutex<Ring>,
     grown: Condvar,
     stopped: AtomicBool,
@@ -58,7 +60,12 @@ impl Tail {
     /// Begins to read where `from` says. [`run`](Self::run) reads.
     pub fn new(log: Arc<dyn Log>, from: u64) -> Self {
         let ring = Mutex::new(Ring { next: from, ..Ring::default() });
-        Self { log, ring, grown: Condvar::new(), stopped: AtomicBool::new(false) }
+        Self { log, first: from, ring, grown: Condvar::new(), stopped: AtomicBool::new(false) }
+    }
+
+    /// Where it began to read.
+    pub fn first(&self) -> u64 {
+        self.first
     }
 
     fn ring(&self) -> MutexGuard<'_, Ring> {
@@ -114,11 +121,15 @@ impl Tail {
     }
 
     fn read_some(&self, reader: &mut Option<Box<dyn LogReader>>) -> Result<()> {
-        let next = self.ring().next;
+        let (next, is_first) = {
+            let ring = self.ring();
+            (ring.next, ring.last.is_none())
+        };
         let reader = match reader {
             Some(reader) => reader,
+            None if is_first => reader.insert(self.log.reader(next)?),
             // The last record is read again, to see that it is still the same.
-            None => reader.insert(self.log.reader(next.saturating_sub(1))?),
+            None => reader.insert(self.log.reader(next - 1)?),
         };
         let mut found = Vec::new();
         let ended = reader.read(PAUSE, &mut found)?;

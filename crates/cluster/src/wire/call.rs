@@ -7,6 +7,7 @@ use mangrove_graph::{Schema, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::ask::{Answer, Ask, NextLocals};
+use crate::backup::{Backup, ShardCopy};
 use crate::log::{GraphRecord, Member, PartAt, Reached, RequestId, Section};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -52,6 +53,22 @@ pub enum Call {
         turn: u64,
         section: Section,
     },
+    /// Writes what the log has said to it, as a place where it may begin. Only for who has the turn.
+    Base {
+        turn: u64,
+    },
+    /// Stores a copy of a shard, once it has applied the log beyond a base.
+    CopyShard {
+        shard: u16,
+        base: PartAt,
+    },
+    /// Stores the log from a base to behind copies of all shards. Then the backup is complete.
+    CopyLog {
+        base: PartAt,
+        shards: Vec<ShardCopy>,
+    },
+    /// Deletes the log before the last backup but one.
+    CutLog,
     /// Gives the turn back, and commits.
     Commit {
         turn: u64,
@@ -103,6 +120,11 @@ pub enum Reply {
     /// `None` if this is not known any more: read at a newer number first.
     Since(Option<Vec<Section>>),
     Part(PartAt),
+    Base(PartAt),
+    ShardCopied(ShardCopy),
+    LogCopied(Backup),
+    /// Where the log begins now, if it was cut.
+    LogCut(Option<u64>),
     Committed(u64),
     RolledBack,
     Made(Option<u64>),

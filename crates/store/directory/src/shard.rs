@@ -1,9 +1,11 @@
 //! The store of a shard, for the node that has it.
 
-use mangrove_cluster::node::{CutView, ShardStore};
-use mangrove_graph::{FollowerWrite, ReadContext, Result, ShardRead};
+use std::path::Path;
 
-use crate::{Snapshot, Store};
+use mangrove_cluster::node::{CutView, ShardStore};
+use mangrove_graph::{FollowerWrite, GraphError, ReadContext, Result, ShardRead};
+
+use crate::{OpenOptions, Snapshot, Store};
 
 struct AtCut(Snapshot);
 
@@ -30,6 +32,13 @@ impl ShardStore for Store {
         let mut transaction = self.begin()?;
         work(&mut transaction)?;
         transaction.commit()
+    }
+
+    fn copy_to(&self, directory: &Path) -> Result<Option<Vec<u8>>> {
+        self.backup(directory)?;
+        let options = OpenOptions { read_only: true, shard: self.shard, ..OpenOptions::default() };
+        let copy = Store::open(directory, &options).map_err(|error| GraphError::Invalid(error.to_string()))?;
+        copy.log_position()
     }
 
     fn bytes(&self) -> Result<u64> {

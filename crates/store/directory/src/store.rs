@@ -52,7 +52,7 @@ impl Default for OpenOptions {
 pub struct Store {
     path: PathBuf,
     hot: Hot,
-    shard: Option<ShardOf>,
+    pub(crate) shard: Option<ShardOf>,
     _lock: Option<Arc<WriterLock>>,
 }
 

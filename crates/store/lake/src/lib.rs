@@ -23,6 +23,7 @@ mod propose;
 mod write;
 
 pub use error::LakeError;
+pub use files::Bucket;
 pub use graph::{Lake, LakeChanges, LakeOptions, LakeView};
 pub use info::parse_descriptions;
 pub use load::load;

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mangrove_cluster::Placement;
+use mangrove_cluster::backup::{Backup, Directory, restore_shard};
 use mangrove_cluster::gateway::{Gateway, Limits, Peer, Peers, ShardNode, Sought, Way};
-use mangrove_cluster::log::{GraphRecord, Log, MemoryLog, Record, WriterPace};
-use mangrove_cluster::node::{CutView, LocalPeer, Node, NodeOptions, Session, ShardStore};
-use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
+use mangrove_cluster::log::{GraphRecord, Log, MemoryLog, Record, WriterPace, beginning};
+use mangrove_cluster::node::{CutView, Keeping, LocalPeer, Node, NodeOptions, Session, ShardStore};
+use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience, base};
 use mangrove_cluster::wire::{Call, Reply, SentError, from_bytes, to_bytes};
 use mangrove_directory::{Durability, OpenOptions, Patience, ShardOf, Store, Writer};
 use mangrove_graph::{FollowerWrite, GraphError, GraphView, GraphWrite, IdSpace, ReadContext, Result};
@@ -21,6 +22,9 @@ use mangrove_testkit::suite::{Condensing, StoreUnderTest, Transaction};
 use tempfile::TempDir;
 
 const PACE: WriterPace = WriterPace { silence: 5_000, again: 500, alive: 20, cut: 2, group: 1_000, remembered: 100_000 };
+
+/// How long a log may take to show its first record.
+const LOGGING: Duration = Duration::from_secs(10);
 
 /// Nodes, each with every so manieth shard, and some of them with the shards of others, too.
 pub struct Nodes {
@@ -32,6 +36,8 @@ pub struct Nodes {
     placement: Placement,
     replicas: usize,
     home: TempDir,
+    /// Where backups are kept.
+    vault: TempDir,
     /// Where each node is served, if they are.
     served: Option<Vec<Serving>>,
     /// How long shard 0 takes for each change, on top of what it needs.
@@ -87,12 +93,13 @@ impl Nodes {
         served: Option<Vec<Serving>>,
         slow: Duration,
     ) -> Self {
-        let (home, log) = (tempfile::tempdir().expect("a temporary directory"), MemoryLog::default());
+        let [home, vault] = [(); 2].map(|()| tempfile::tempdir().expect("a temporary directory"));
+        let log = MemoryLog::default();
         let placement = Placement { shards, seed: 7, id_space };
         let graph = GraphRecord { id: 99, name: "test".into(), placement };
         log.append(Record::Graph(graph).to_bytes().expect("bytes")).expect("a log");
         let (gateway, stores) = (gateway(&[], placement), Vec::new());
-        let mut new = Self { nodes: Vec::new(), stores, gateway, log, placement, replicas, home, served, slow };
+        let mut new = Self { nodes: Vec::new(), stores, gateway, log, placement, replicas, home, vault, served, slow };
         new.start_all(count);
         new
     }
@@ -102,7 +109,18 @@ impl Nodes {
         let (home, replicas) = (self.home.path(), self.replicas);
         let is_at = |shard: u16, node: usize| (0..replicas).any(|replica| (usize::from(shard) + replica) % count == node);
         let of_node = |node: usize| (0..graph.placement.shards).filter(move |shard| is_at(*shard, node));
-        let stores = |node: usize| of_node(node).map(|shard| (shard, open(home, &graph, node, shard))).collect();
+        let (log, vault) = (beginning(Arc::new(self.log.clone()), LOGGING).expect("a log").log, self.vault());
+        let stores = |node: usize| {
+            let of_shard = |shard: u16| {
+                let path = home.join(format!("node-{node}/shard-{shard}"));
+                std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+                if !path.exists() {
+                    restore_shard(&vault, &graph, &*log, shard, &path).expect("backups that can be read");
+                }
+                (shard, open(home, &graph, node, shard))
+            };
+            of_node(node).map(of_shard).collect()
+        };
         self.stores = (0..count).map(stores).collect();
         (0..count).for_each(|at| self.start(at));
         self.gateway = self.client();
@@ -131,11 +149,35 @@ impl Nodes {
         self.start_all(count);
     }
 
+    pub fn vault(&self) -> Directory {
+        Directory::new(self.vault.path())
+    }
+
+    /// Makes a backup, and cuts the log before the one before it. Gives the backup, and where the log begins if it was cut.
+    pub fn back_up(&self) -> (Backup, Option<u64>) {
+        let base = base(&self.gateway, &TurnPatience { timeout: None, cancelled: &|| false }).expect("a base");
+        let nodes = self.gateway.peers().with_shards().expect("nodes");
+        let ask = |shard: u16, call: Call| {
+            let (node, _) = nodes.iter().find(|(_, shards)| shards.contains(&shard)).expect("a node");
+            node.call(&call, None).expect("a reply")
+        };
+        let copy = |shard| match ask(shard, Call::CopyShard { shard, base }) {
+            Reply::ShardCopied(copy) => copy,
+            other => panic!("{other:?}"),
+        };
+        let shards = (0..self.placement.shards).map(copy).collect();
+        match (ask(0, Call::CopyLog { base, shards }), ask(0, Call::CutLog)) {
+            (Reply::LogCopied(backup), Reply::LogCut(first)) => (backup, first),
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// Starts a node.
     pub fn start(&mut self, at: usize) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
-        let node = start(at, &self.stores[at], self.slow, &self.log, address);
+        let keeping = Keeping { objects: Arc::new(self.vault()), scratch: self.home.path().join(format!("node-{at}")) };
+        let node = start(at, &self.stores[at], self.slow, &self.log, address, keeping);
         if let Some(served) = &mut self.served {
             served.insert(at, serve(&node, listener, None).expect("a server"));
         }
@@ -182,6 +224,10 @@ impl ShardStore for Slow {
         self.0.change(work)
     }
 
+    fn copy_to(&self, directory: &Path) -> Result<Option<Vec<u8>>> {
+        self.0.copy_to(directory)
+    }
+
     fn bytes(&self) -> Result<u64> {
         self.0.bytes()
     }
@@ -191,7 +237,14 @@ impl ShardStore for Slow {
     }
 }
 
-fn start(at: usize, stores: &[(u16, Store)], slow: Duration, log: &MemoryLog, address: String) -> Arc<Node> {
+fn start(
+    at: usize,
+    stores: &[(u16, Store)],
+    slow: Duration,
+    log: &MemoryLog,
+    address: String,
+    keeping: Keeping,
+) -> Arc<Node> {
     let store = |(number, store): &(u16, Store)| match number {
         0 if !slow.is_zero() => (0, Box::new(Slow(store.clone(), slow)) as Box<dyn ShardStore>),
         _ => (*number, Box::new(store.clone()) as _),
@@ -200,9 +253,10 @@ fn start(at: usize, stores: &[(u16, Store)], slow: Duration, log: &MemoryLog, ad
         name: format!("node-{at}"),
         address,
         process: process(),
-        log: Arc::new(log.clone()),
+        log: beginning(Arc::new(log.clone()), LOGGING).expect("a log").log,
         stores: stores.iter().map(store).collect(),
         pace: PACE,
+        keeping: Some(keeping),
     };
     Node::start(options).expect("a node")
 }

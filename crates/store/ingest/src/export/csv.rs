@@ -5,8 +5,9 @@
 //! (several types, nulls, meta-properties). `:EDGE_ID` is written only if users gave edges ids. `{time}` marks the time of edges.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::number;
 use mangrove_graph::{
     Cardinality, Cell, EdgeRef, ElementKind, Elements, ExternalId, KeyId, LabelId, PropertyColumn, PropertySchema, TypeSet,
@@ -14,7 +15,7 @@ use mangrove_graph::{
 };
 
 use super::graphson::{write_cell, write_value};
-use super::walk::{ExportError, ExportWalk, Output, PAGE};
+use super::walk::{ExportError, ExportWalk, Output, PAGE, ends_of};
 use crate::text::csv::put_field;
 use crate::text::infer::parse_int;
 use crate::text::mapping_text::TableText;
@@ -68,9 +69,9 @@ fn id_type(walk: &mut ExportWalk<'_>) -> Result<&'static str, ExportError> {
     let (mut strings, mut ints, mut uuids, mut like_ints) = (false, false, false, false);
     let labels = walk.labels(ElementKind::Vertex);
     for label in labels {
-        walk.vertices(label, PAGE, |walk, page| {
-            for vertex in page {
-                match walk.view.external_id(*vertex)? {
+        walk.all_pages(ElementKind::Vertex, label, |walk, page| {
+            for id in walk.ids(page)?.into_iter().flatten() {
+                match id {
                     ExternalId::Int(_) => ints = true,
                     ExternalId::Uuid(_) => uuids = true,
                     ExternalId::String(id) => {
@@ -79,10 +80,9 @@ fn id_type(walk: &mut ExportWalk<'_>) -> Result<&'static str, ExportError> {
                     }
                 }
             }
-            Ok(())
+            Ok(true)
         })?;
     }
-    walk.report.vertices = 0;
     match (like_ints || uuids, ints, strings, uuids) {
         (false, ..) => Ok(""),
         (true, false, true, false) => Ok("{id-type:string}"),
@@ -169,18 +169,11 @@ fn neo4j_name(t: ValueType) -> &'static str {
 
 /// Whether arrays of these strings load back as they are. They do if no string is empty or has a semicolon or backslash.
 fn strings_fit_arrays(walk: &mut ExportWalk<'_>, label: LabelId, key: KeyId) -> Result<bool, ExportError> {
-    let mut fit = true;
-    let before = walk.report.vertices;
-    walk.vertices(label, PAGE, |walk, page| {
-        let column = walk.view.properties(Elements::Vertices(page), key)?;
-        for row in 0..column.len() {
-            let unfit = |v: &Value| v.as_str().is_none_or(|s| s.is_empty() || s.contains([';', '\\']));
-            fit &= !column.cell(row).values().any(unfit);
-        }
-        Ok(())
-    })?;
-    walk.report.vertices = before;
-    Ok(fit)
+    let fits = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty() && !text.contains([';', '\\']));
+    walk.all_pages(ElementKind::Vertex, label, |walk, page| {
+        let column = walk.view.properties(page, key)?;
+        Ok((0..column.len()).all(|row| column.cell(row).values().all(fits)))
+    })
 }
 
 fn write_field(cell: Cell, form: Form, walk: &ExportWalk<'_>, line: &mut String) -> Result<(), ExportError> {
@@ -239,9 +232,6 @@ fn vertices(
     let name = walk.view.schema().label_name(ElementKind::Vertex, label);
     let mut output: Option<Output> = None;
     walk.vertices(label, PAGE, |walk, page| {
-        if page.is_empty() {
-            return Ok(());
-        }
         if output.is_none() {
             let file = names.make(&["vertices", &name]);
             let mut made = walk.create(directory.join(&file))?;
@@ -265,29 +255,31 @@ fn vertex_page(
     plans: &[ColumnPlan],
     output: &mut Output,
 ) -> Result<(), ExportError> {
-    let columns = columns(walk, Elements::Vertices(page), plans)?;
+    let elements = Elements::Vertices(page);
+    let (ids, labels) = (walk.ids(elements)?, walk.label_names(page)?);
+    let columns = walk.columns(elements, plans.iter().map(|plan| plan.key))?;
     let mut line = String::new();
-    for (row, vertex) in page.iter().enumerate() {
+    for (row, (id, labels)) in ids.iter().zip(&labels).enumerate() {
         line.clear();
-        id_field(&walk.view.external_id(*vertex)?, &mut line);
+        id_field(id, &mut line);
         line.push(',');
-        put_field(&labels_text(walk, *vertex, "CSV")?, &mut line);
+        put_field(&labels_text(labels, "CSV")?, &mut line);
         fields(walk, &columns, plans, row, &mut line)?;
         output.write(&line)?;
     }
     Ok(())
 }
 
-fn id_field(id: &ExternalId, line: &mut String) {
+fn id_field(id: &Option<ExternalId>, line: &mut String) {
     match id {
-        ExternalId::String(id) if id.is_empty() => line.push_str("\"\""),
-        ExternalId::String(id) => put_field(id, line),
-        other => line.push_str(&other.to_string()),
+        None => {}
+        Some(ExternalId::String(id)) if id.is_empty() => line.push_str("\"\""),
+        Some(ExternalId::String(id)) => put_field(id, line),
+        Some(other) => line.push_str(&other.to_string()),
     }
 }
 
-pub fn labels_text(walk: &ExportWalk<'_>, vertex: VertexId, format: &'static str) -> Result<String, ExportError> {
-    let names = walk.label_names(vertex)?;
+pub fn labels_text(names: &[Arc<str>], format: &'static str) -> Result<String, ExportError> {
     match names.iter().find(|name| name.contains(';')) {
         Some(name) => Err(ExportError::Unwritable {
             what: format!("the label `{name}`"),
@@ -296,10 +288,6 @@ pub fn labels_text(walk: &ExportWalk<'_>, vertex: VertexId, format: &'static str
         }),
         None => Ok(names.join(";")),
     }
-}
-
-fn columns(walk: &ExportWalk<'_>, elements: Elements<'_>, plans: &[ColumnPlan]) -> Result<Vec<PropertyColumn>, ExportError> {
-    Ok(plans.iter().map(|plan| walk.view.properties(elements, plan.key)).collect::<Result<_, _>>()?)
 }
 
 fn fields(
@@ -329,7 +317,10 @@ fn edges(
     let with_ids = have_ids(walk, label)?;
     let mut outputs: Vec<((LabelId, LabelId), Output)> = Vec::new();
     walk.edges(label, |walk, page| {
-        let columns = columns(walk, Elements::Edges(page), &plans)?;
+        let elements = Elements::Edges(page);
+        let columns = walk.columns(elements, plans.iter().map(|plan| plan.key))?;
+        let end_ids = walk.by_vertex(ends_of(page), ExportWalk::ids)?;
+        let own_ids = if with_ids { walk.ids(elements)? } else { Vec::new() };
         for (row, edge) in page.iter().enumerate() {
             let ends = if by_ends { (edge.source.label(), edge.target.label()) } else { (LabelId(0), LabelId(0)) };
             let at = match outputs.iter().position(|(of, _)| *of == ends) {
@@ -342,7 +333,7 @@ fn edges(
                 }
             };
             let mut line = String::new();
-            edge_fields(walk, edge, with_ids, &mut line)?;
+            edge_fields(walk, edge, &end_ids, own_ids.get(row), &mut line);
             fields(walk, &columns, &plans, row, &mut line)?;
             outputs[at].1.write(&line)?;
         }
@@ -351,17 +342,13 @@ fn edges(
     outputs.into_iter().try_for_each(|(_, output)| output.finish())
 }
 
-pub fn have_ids(walk: &mut ExportWalk<'_>, label: LabelId) -> Result<bool, ExportError> {
-    let mut found = false;
-    let before = walk.report.edges;
-    walk.edges(label, |walk, page| {
-        for edge in page {
-            found = found || walk.view.edge_external_id(edge.id)?.is_some();
-        }
-        Ok(())
+/// Whether users gave ids to edges of a label.
+fn have_ids(walk: &mut ExportWalk<'_>, label: LabelId) -> Result<bool, ExportError> {
+    let have_none = walk.all_pages(ElementKind::Edge, label, |walk, page| {
+        let ids = walk.view.external_ids(page)?;
+        Ok(!(0..ids.len()).any(|row| ids.has(row)))
     })?;
-    walk.report.edges = before;
-    Ok(found)
+    Ok(!have_none)
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -398,17 +385,21 @@ fn edge_file(
     Ok(output)
 }
 
-fn edge_fields(walk: &ExportWalk<'_>, edge: &EdgeRef, with_ids: bool, line: &mut String) -> Result<(), ExportError> {
-    id_field(&walk.view.external_id(edge.source)?, line);
+/// Appends the fields of an edge before its properties. `own_id` is `None` if the file has no column for it.
+fn edge_fields(
+    walk: &ExportWalk<'_>,
+    edge: &EdgeRef,
+    end_ids: &HashMap<VertexId, Option<ExternalId>>,
+    own_id: Option<&Option<ExternalId>>,
+    line: &mut String,
+) {
+    id_field(&end_ids[&edge.source], line);
     line.push(',');
-    id_field(&walk.view.external_id(edge.target)?, line);
+    id_field(&end_ids[&edge.target], line);
     line.push(',');
     put_field(&walk.view.schema().label_name(ElementKind::Edge, edge.id.label()), line);
-    if with_ids {
+    if let Some(id) = own_id {
         line.push(',');
-        if let Some(id) = walk.view.edge_external_id(edge.id)? {
-            id_field(&id, line);
-        }
+        id_field(id, line);
     }
-    Ok(())
 }

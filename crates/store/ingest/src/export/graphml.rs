@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mangrove_graph::{Cell, ElementKind, Elements, KeyId, LabelId, PropertyColumn, TypeSet, Value, ValueType, record};
+use mangrove_graph::{Cell, ElementKind, Elements, KeyId, LabelId, PropertyColumn, TypeSet, Value, ValueType};
 
-use super::walk::{ExportError, ExportWalk, Output, PAGE};
+use super::walk::{ExportError, ExportWalk, Output, PAGE, ends_of};
 
 pub fn write(walk: &mut ExportWalk<'_>, directory: &Path) -> Result<(), ExportError> {
     let keys = [declared(walk, ElementKind::Vertex), declared(walk, ElementKind::Edge)];
@@ -86,10 +86,11 @@ fn head(nodes: &[Key], edges: &[Key]) -> Result<String, ExportError> {
 
 fn write_vertices(walk: &mut ExportWalk<'_>, label: LabelId, keys: &[Key], output: &mut Output) -> Result<(), ExportError> {
     walk.vertices(label, PAGE, |walk, page| {
-        let columns = columns(walk, Elements::Vertices(page), keys)?;
-        for (row, vertex) in page.iter().enumerate() {
-            let labels = walk.label_names(*vertex)?.join(";");
-            let mut text = format!("<node id=\"{}\">{}", id_text(walk.user_id(*vertex)?)?, data("labelV", &labels)?);
+        let elements = Elements::Vertices(page);
+        let (ids, labels) = (walk.user_ids(elements)?, walk.label_names(page)?);
+        let columns = walk.columns(elements, keys.iter().map(|key| key.key))?;
+        for (row, (id, labels)) in ids.iter().zip(&labels).enumerate() {
+            let mut text = format!("<node id=\"{}\">{}", id_text(id)?, data("labelV", &labels.join(";"))?);
             write_data(walk, keys, &columns, row, &mut text)?;
             output.write(&(text + "</node>\n"))?;
         }
@@ -100,10 +101,12 @@ fn write_vertices(walk: &mut ExportWalk<'_>, label: LabelId, keys: &[Key], outpu
 fn write_edges(walk: &mut ExportWalk<'_>, label: LabelId, keys: &[Key], output: &mut Output) -> Result<(), ExportError> {
     let name = walk.view.schema().label_name(ElementKind::Edge, label);
     walk.edges(label, |walk, page| {
-        let columns = columns(walk, Elements::Edges(page), keys)?;
+        let elements = Elements::Edges(page);
+        let (own_ids, end_ids) = (walk.user_ids(elements)?, walk.by_vertex(ends_of(page), ExportWalk::user_ids)?);
+        let columns = walk.columns(elements, keys.iter().map(|key| key.key))?;
         for (row, edge) in page.iter().enumerate() {
-            let id = id_text(record::edge_id(walk.view, edge.id)?)?;
-            let (source, target) = (id_text(walk.user_id(edge.source)?)?, id_text(walk.user_id(edge.target)?)?);
+            let id = id_text(&own_ids[row])?;
+            let (source, target) = (id_text(&end_ids[&edge.source])?, id_text(&end_ids[&edge.target])?);
             let mut text = format!("<edge id=\"{id}\" source=\"{source}\" target=\"{target}\">{}", data("labelE", &name)?);
             write_data(walk, keys, &columns, row, &mut text)?;
             output.write(&(text + "</edge>\n"))?;
@@ -112,12 +115,8 @@ fn write_edges(walk: &mut ExportWalk<'_>, label: LabelId, keys: &[Key], output: 
     })
 }
 
-fn id_text(id: Value) -> Result<String, ExportError> {
+fn id_text(id: &Value) -> Result<String, ExportError> {
     escaped(&id.to_string())
-}
-
-fn columns(walk: &ExportWalk<'_>, elements: Elements<'_>, keys: &[Key]) -> Result<Vec<PropertyColumn>, ExportError> {
-    Ok(keys.iter().map(|key| walk.view.properties(elements, key.key)).collect::<Result<_, _>>()?)
 }
 
 fn data(key: &str, text: &str) -> Result<String, ExportError> {

@@ -6,170 +6,181 @@
 //! ignores.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use base64::Engine;
 use hashbrown::HashMap;
+use mangrove_graph::record::{self, ElementProperty};
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, GraphView, Hop, LabelId, PropertyColumn, Value,
-    VertexId, Wants, number, record,
+    Adjacency, Cell, Direction, EdgeRef, ElementKind, Elements, GraphView, Hop, LabelId, PropertyColumn, Value, VertexId,
+    Wants, number,
 };
 
-use super::walk::{ExportError, ExportWalk};
+use super::walk::{ExportError, ExportWalk, ends_of};
 use crate::text::json::quote;
 
-/// Vertices whose edges are in memory at the same time.
+/// Vertices that are in memory at the same time, with all their edges. If the graph is far away, a page is as large as a call is
+/// worth.
 const PAGE: usize = 256;
 
 pub fn write(walk: &mut ExportWalk<'_>, directory: &Path) -> Result<(), ExportError> {
     let mut output = walk.create(directory.join("graph.graphson"))?;
     // Edge ids that users see are numbers too. So the ids of vertex properties count down from the maximum.
     let mut value_id = 0;
+    let page_size = PAGE.max(walk.view.distance().rows_min);
     for label in walk.labels(ElementKind::Vertex) {
-        walk.vertices(label, PAGE, |walk, page| {
-            let out = Edges::of(walk, page, Direction::Out)?;
-            let into = Edges::of(walk, page, Direction::In)?;
+        walk.vertices(label, page_size, |walk, vertices| {
+            let page = Page::of(walk, vertices)?;
+            let properties = record::all_properties(walk.view, Elements::Vertices(vertices))?;
             let mut line = String::new();
-            for (row, vertex) in page.iter().enumerate() {
+            for (row, properties) in properties.into_iter().enumerate() {
                 line.clear();
-                write_vertex(walk, *vertex, row, &out, &into, &mut value_id, &mut line)?;
+                page.write_vertex(walk.view, row, properties, &mut value_id, &mut line);
                 output.write(&line)?;
             }
-            walk.report.edges += out.adjacency.edges.len() as u64;
+            walk.report.edges += page.out.edges.len() as u64;
             Ok(())
         })?;
     }
     output.finish()
 }
 
-/// The edges of a page of vertices in one direction, with their properties.
-struct Edges {
-    adjacency: Adjacency,
-    /// For each edge label, the positions of its edges, and their properties.
-    columns: HashMap<LabelId, LabelColumns>,
-    /// Where the edges of each row begin.
-    starts: Vec<usize>,
+/// A page of vertices, with all that is written of them but their properties.
+struct Page<'p> {
+    vertices: &'p [VertexId],
+    /// The names of the labels of each vertex.
+    labels: Vec<Vec<Arc<str>>>,
+    out: Edges,
+    into: Edges,
+    /// The ids of the vertices, and of those at the other ends of their edges.
+    ids: HashMap<VertexId, Value>,
 }
 
-struct LabelColumns {
-    at: HashMap<usize, usize>,
-    columns: Vec<(String, PropertyColumn)>,
+/// The edges of a page of vertices in one direction, with their properties.
+struct Edges {
+    edges: Vec<EdgeRef>,
+    ids: Vec<Value>,
+    /// Where the edges of each row begin.
+    starts: Vec<usize>,
+    /// The place of each edge among those of its label.
+    places: Vec<usize>,
+    /// The properties of the edges of each label.
+    columns: HashMap<LabelId, Vec<(String, PropertyColumn)>>,
 }
 
 impl Edges {
     fn of(walk: &ExportWalk<'_>, page: &[VertexId], direction: Direction) -> Result<Self, ExportError> {
         let wants = Wants { rows: true, neighbors: false, edges: true };
-        let mut adjacency = Adjacency::default();
-        walk.view.neighbors(page, &Hop::along(direction, None, wants), &mut adjacency)?;
-        let starts = (0..=page.len()).map(|row| adjacency.rows.partition_point(|r| (*r as usize) < row)).collect();
-        let mut by_label: HashMap<LabelId, Vec<usize>> = HashMap::new();
-        for (at, edge) in adjacency.edges.iter().enumerate() {
-            by_label.entry(edge.id.label()).or_default().push(at);
+        let mut found = Adjacency::default();
+        walk.view.neighbors(page, &Hop::along(direction, None, wants), &mut found)?;
+        let starts = (0..=page.len()).map(|row| found.rows.partition_point(|r| (*r as usize) < row)).collect();
+        let (mut by_label, mut places): (HashMap<LabelId, Vec<EdgeRef>>, _) = (HashMap::new(), Vec::new());
+        for edge in &found.edges {
+            let of_label = by_label.entry(edge.id.label()).or_default();
+            places.push(of_label.len());
+            of_label.push(*edge);
         }
-        let mut columns = HashMap::new();
-        for (label, positions) in by_label {
-            columns.insert(label, LabelColumns::of(walk, label, &positions, &adjacency.edges)?);
-        }
-        Ok(Self { adjacency, columns, starts })
+        let of_label = |(label, edges): (LabelId, Vec<EdgeRef>)| Ok((label, label_columns(walk, label, &edges)?));
+        let columns = by_label.into_iter().map(of_label).collect::<Result<_, ExportError>>()?;
+        let ids = walk.user_ids(Elements::Edges(&found.edges))?;
+        Ok(Self { edges: found.edges, ids, starts, places, columns })
     }
 }
 
-impl LabelColumns {
-    fn of(walk: &ExportWalk<'_>, label: LabelId, positions: &[usize], edges: &[EdgeRef]) -> Result<Self, ExportError> {
-        let edges: Vec<EdgeRef> = positions.iter().map(|at| edges[*at]).collect();
-        let schema = walk.view.schema();
-        let keys = schema.label_schema(ElementKind::Edge, label).into_iter().flat_map(|label| label.properties.keys());
-        let mut columns = Vec::new();
-        for key in keys {
-            let column = walk.view.properties(Elements::Edges(&edges), key)?;
-            columns.push((schema.key_name(key).to_string(), column));
-        }
-        Ok(Self { at: positions.iter().enumerate().map(|(at, position)| (*position, at)).collect(), columns })
-    }
-}
-
-fn write_vertex(
+/// The properties of edges of one label.
+fn label_columns(
     walk: &ExportWalk<'_>,
-    vertex: VertexId,
-    row: usize,
-    out: &Edges,
-    into: &Edges,
-    value_id: &mut i64,
-    line: &mut String,
-) -> Result<(), ExportError> {
-    line.push_str("{\"id\":");
-    write_value(&walk.user_id(vertex)?, line);
-    let names = walk.label_names(vertex)?;
-    line.push_str(",\"label\":");
-    quote(&names[0], line);
-    if names.len() > 1 {
-        line.push_str(",\"labels\":[");
-        for (at, name) in names.iter().enumerate() {
-            comma(at > 0, line);
-            quote(name, line);
-        }
-        line.push(']');
-    }
-    write_edges(walk, into, row, Direction::In, line)?;
-    write_edges(walk, out, row, Direction::Out, line)?;
-    let properties = record::properties(walk.view, ElementId::Vertex(vertex))?;
-    if !properties.is_empty() {
-        line.push_str(",\"properties\":{");
-        for (at, property) in properties.into_iter().enumerate() {
-            comma(at > 0, line);
-            quote(&property.name, line);
-            line.push(':');
-            write_cell(walk.view, &Cell::Many(property.values), Some(value_id), line);
-        }
-        line.push('}');
-    }
-    line.push_str("}\n");
-    Ok(())
+    label: LabelId,
+    edges: &[EdgeRef],
+) -> Result<Vec<(String, PropertyColumn)>, ExportError> {
+    let schema = walk.view.schema();
+    let keys = || schema.label_schema(ElementKind::Edge, label).into_iter().flat_map(|label| label.properties.keys());
+    let columns = walk.columns(Elements::Edges(edges), keys())?;
+    Ok(keys().map(|key| schema.key_name(key).to_string()).zip(columns).collect())
 }
 
-fn write_edges(
-    walk: &ExportWalk<'_>,
-    edges: &Edges,
-    row: usize,
-    direction: Direction,
-    line: &mut String,
-) -> Result<(), ExportError> {
-    let range = edges.starts[row]..edges.starts[row + 1];
-    if range.is_empty() {
-        return Ok(());
+impl<'p> Page<'p> {
+    fn of(walk: &ExportWalk<'_>, vertices: &'p [VertexId]) -> Result<Self, ExportError> {
+        let out = Edges::of(walk, vertices, Direction::Out)?;
+        let into = Edges::of(walk, vertices, Direction::In)?;
+        let all = vertices.iter().copied().chain(ends_of(&out.edges)).chain(ends_of(&into.edges));
+        let ids = walk.by_vertex(all, ExportWalk::user_ids)?;
+        Ok(Self { vertices, labels: walk.label_names(vertices)?, out, into, ids })
     }
-    let (name, end) = match direction {
-        Direction::In => ("inE", "outV"),
-        _ => ("outE", "inV"),
-    };
-    line.push_str(&format!(",\"{name}\":{{"));
-    let mut open: Option<LabelId> = None;
-    // The edges of a vertex are grouped by label.
-    for at in range {
-        let edge = &edges.adjacency.edges[at];
-        let label = edge.id.label();
-        if open != Some(label) {
-            line.push_str(if open.is_some() { "]," } else { "" });
-            quote(&walk.view.schema().label_name(ElementKind::Edge, label), line);
-            line.push_str(":[");
-        }
-        comma(open == Some(label), line);
-        open = Some(label);
+
+    fn write_vertex(
+        &self,
+        view: &dyn GraphView,
+        row: usize,
+        properties: Vec<ElementProperty>,
+        value_id: &mut i64,
+        line: &mut String,
+    ) {
         line.push_str("{\"id\":");
-        write_value(&record::edge_id(walk.view, edge.id)?, line);
-        line.push_str(&format!(",\"{end}\":"));
-        let other = if direction == Direction::In { edge.source } else { edge.target };
-        write_value(&walk.user_id(other)?, line);
-        write_edge_properties(&edges.columns[&label], at, line);
-        line.push('}');
+        write_value(&self.ids[&self.vertices[row]], line);
+        let names = &self.labels[row];
+        line.push_str(",\"label\":");
+        quote(&names[0], line);
+        if names.len() > 1 {
+            line.push_str(",\"labels\":[");
+            for (at, name) in names.iter().enumerate() {
+                comma(at > 0, line);
+                quote(name, line);
+            }
+            line.push(']');
+        }
+        self.write_edges(view, row, Direction::In, line);
+        self.write_edges(view, row, Direction::Out, line);
+        if !properties.is_empty() {
+            line.push_str(",\"properties\":{");
+            for (at, property) in properties.into_iter().enumerate() {
+                comma(at > 0, line);
+                quote(&property.name, line);
+                line.push(':');
+                write_cell(view, &Cell::Many(property.values), Some(value_id), line);
+            }
+            line.push('}');
+        }
+        line.push_str("}\n");
     }
-    line.push_str("]}");
-    Ok(())
+
+    fn write_edges(&self, view: &dyn GraphView, row: usize, direction: Direction, line: &mut String) {
+        let (edges, name, end) = match direction {
+            Direction::In => (&self.into, "inE", "outV"),
+            _ => (&self.out, "outE", "inV"),
+        };
+        let range = edges.starts[row]..edges.starts[row + 1];
+        if range.is_empty() {
+            return;
+        }
+        line.push_str(&format!(",\"{name}\":{{"));
+        let mut open: Option<LabelId> = None;
+        // The edges of a vertex are grouped by label.
+        for at in range {
+            let edge = &edges.edges[at];
+            let label = edge.id.label();
+            if open != Some(label) {
+                line.push_str(if open.is_some() { "]," } else { "" });
+                quote(&view.schema().label_name(ElementKind::Edge, label), line);
+                line.push_str(":[");
+            }
+            comma(open == Some(label), line);
+            open = Some(label);
+            line.push_str("{\"id\":");
+            write_value(&edges.ids[at], line);
+            line.push_str(&format!(",\"{end}\":"));
+            let other = if direction == Direction::In { edge.source } else { edge.target };
+            write_value(&self.ids[&other], line);
+            write_edge_properties(&edges.columns[&label], edges.places[at], line);
+            line.push('}');
+        }
+        line.push_str("]}");
+    }
 }
 
-fn write_edge_properties(columns: &LabelColumns, position: usize, line: &mut String) {
-    let row = columns.at[&position];
+fn write_edge_properties(columns: &[(String, PropertyColumn)], row: usize, line: &mut String) {
     let mut any = false;
-    for (name, column) in &columns.columns {
+    for (name, column) in columns {
         let Cell::One(value) = column.cell(row) else { continue };
         line.push_str(if any { "," } else { ",\"properties\":{" });
         quote(name, line);

@@ -32,9 +32,9 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use super::csv::{FileNames, have_ids, is_column, labels_text, text_of};
+use super::csv::{FileNames, is_column, labels_text, text_of};
 use super::graphson::{write_cell, write_value};
-use super::walk::{ExportError, ExportWalk, PAGE};
+use super::walk::{ExportError, ExportWalk, PAGE, ends_of};
 use crate::tables::header::{Style, style};
 use crate::text::mapping_text::{TableText, quoted};
 
@@ -46,7 +46,7 @@ pub fn write(walk: &mut ExportWalk<'_>, directory: &Path) -> Result<(), ExportEr
     let mut names = FileNames::new("parquet");
     let mut forms = Forms::new();
     for label in walk.labels(ElementKind::Vertex) {
-        let form = id_form(walk, label)?;
+        let form = id_form(walk, ElementKind::Vertex, label)?.unwrap_or(IdForm::Text);
         forms.insert(label, form);
         vertices(walk, label, form, directory, &mut names)?;
     }
@@ -102,21 +102,16 @@ impl IdForm {
     }
 }
 
-/// The form of the ids of a label. Fails if they have several.
-fn id_form(walk: &mut ExportWalk<'_>, label: LabelId) -> Result<IdForm, ExportError> {
-    let (mut form, mut is_one) = (None, true);
-    let before = walk.report.vertices;
-    walk.vertices(label, PAGE, |walk, page| {
-        for vertex in page {
-            let found = IdForm::of(&walk.view.external_id(*vertex)?);
-            is_one &= *form.get_or_insert(found) == found;
-        }
-        Ok(())
+/// The form of the ids of a label; `None` if there are none. Fails if they have several forms.
+fn id_form(walk: &mut ExportWalk<'_>, kind: ElementKind, label: LabelId) -> Result<Option<IdForm>, ExportError> {
+    let mut form = None;
+    let is_one = walk.all_pages(kind, label, |walk, page| {
+        let ids = walk.ids(page)?;
+        Ok(ids.iter().flatten().map(IdForm::of).all(|found| *form.get_or_insert(found) == found))
     })?;
-    walk.report.vertices = before;
     match is_one {
-        true => Ok(form.unwrap_or(IdForm::Text)),
-        false => Err(mixed_ids(&walk.view.schema().label_name(ElementKind::Vertex, label))),
+        true => Ok(form),
+        false => Err(mixed_ids(&walk.view.schema().label_name(kind, label))),
     }
 }
 
@@ -212,24 +207,21 @@ fn fits_arrow(
     if !matches!(t, ValueType::DateTime | ValueType::Duration) {
         return Ok(true);
     }
-    let (mut fits, before) = (true, (walk.report.vertices, walk.report.edges));
-    let mut look = |column: PropertyColumn| {
-        for row in (0..column.len()).filter(|_| !matches!(column, PropertyColumn::Typed(_))) {
-            fits = fits && column.cell(row).values().all(|value| array_of(&[Some(value)]).is_some());
-        }
-    };
-    match kind {
-        ElementKind::Vertex => walk.vertices(label, PAGE, |walk, page| {
-            look(walk.view.properties(Elements::Vertices(page), key)?);
-            Ok(())
-        })?,
-        ElementKind::Edge => walk.edges(label, |walk, page| {
-            look(walk.view.properties(Elements::Edges(page), key)?);
-            Ok(())
-        })?,
-    }
-    (walk.report.vertices, walk.report.edges) = before;
-    Ok(fits)
+    walk.all_pages(kind, label, |walk, page| {
+        let column = walk.view.properties(page, key)?;
+        let fits = |row| column.cell(row).values().all(|value| array_of(&[Some(value)]).is_some());
+        Ok(matches!(column, PropertyColumn::Typed(_)) || (0..column.len()).all(fits))
+    })
+}
+
+/// The columns of a page of elements. `None` if the values of one do not fit into one array.
+fn arrays(
+    walk: &ExportWalk<'_>,
+    elements: Elements<'_>,
+    plans: &[ColumnPlan],
+) -> Result<Option<Vec<ArrayRef>>, ExportError> {
+    let columns = walk.columns(elements, plans.iter().map(|plan| plan.key))?;
+    Ok(columns.into_iter().zip(plans).map(|(column, plan)| array(walk, &column, plan)).collect())
 }
 
 /// A column of a page of elements. `None` if its values do not fit into one array.
@@ -397,18 +389,15 @@ fn vertices(
     fields.extend(plans.iter().map(|plan| plan.field.clone()));
     let mut table: Option<Table> = None;
     let mut write = |walk: &mut ExportWalk<'_>, page: &[VertexId]| {
-        let known = page.iter().map(|vertex| Ok(Some(walk.view.external_id(*vertex)?)));
-        let mut columns = vec![ids.array(&known.collect::<Result<Vec<_>, ExportError>>()?).ok_or_else(|| mixed_ids(&name))?];
+        let elements = Elements::Vertices(page);
+        let mut columns = vec![ids.array(&walk.ids(elements)?).ok_or_else(|| mixed_ids(&name))?];
         if has_further {
-            let labels = page.iter().map(|vertex| labels_text(walk, *vertex, "Parquet"));
+            let labels = walk.label_names(page)?;
+            let labels = labels.iter().map(|names| labels_text(names, "Parquet"));
             columns.push(Arc::new(StringArray::from(labels.collect::<Result<Vec<_>, _>>()?)));
         }
-        for plan in &plans {
-            match array(walk, &walk.view.properties(Elements::Vertices(page), plan.key)?, plan) {
-                Some(column) => columns.push(column),
-                None => return Ok(false),
-            }
-        }
+        let Some(properties) = arrays(walk, elements, &plans)? else { return Ok(false) };
+        columns.extend(properties);
         let table = match &mut table {
             Some(table) => table,
             none => none.insert(Table::create(walk, directory.join(&file), fields.clone())?),
@@ -446,12 +435,13 @@ fn edges(
     let form = |label: LabelId| forms.get(&label).copied().unwrap_or(IdForm::Text);
     let pairs: Vec<(IdForm, IdForm)> = of_label.ends.iter().map(|(a, b)| (form(*a), form(*b))).collect();
     let apart = walk.is_label_space() || pairs.windows(2).any(|pair| pair[0] != pair[1]);
-    let edge_ids = have_ids(walk, label)?.then(|| edge_id_form(walk, label)).transpose()?;
+    let edge_ids = id_form(walk, ElementKind::Edge, label)?;
     let columns = EdgeColumns::new(walk, label);
     let mut mapped = TableText::new(ElementKind::Edge, "");
     let plans = column_plans(walk, ElementKind::Edge, label, &mut mapped)?;
     let mut tables: Vec<EdgeTable> = Vec::new();
     walk.edges(label, |walk, page| {
+        let end_ids = walk.by_vertex(ends_of(page), ExportWalk::ids)?;
         for (ends, rows) in by_ends(page, apart) {
             let at = match tables.iter().position(|table| table.ends == ends) {
                 Some(at) => at,
@@ -474,7 +464,8 @@ fn edges(
                 }
             };
             let edges: Vec<EdgeRef> = rows.iter().map(|row| page[*row as usize]).collect();
-            in_halves(&edges, &name, &mut |rows| write_edges(walk, rows, &mut tables[at], edge_ids, &plans, &name))?;
+            let table = &mut tables[at];
+            in_halves(&edges, &name, &mut |rows| write_edges(walk, rows, &end_ids, table, edge_ids, &plans, &name))?;
         }
         Ok(())
     })?;
@@ -499,24 +490,6 @@ fn file_parts(walk: &ExportWalk<'_>, name: &Arc<str>, ends: Ends) -> Vec<Arc<str
     match ends {
         None => vec!["edges".into(), name.clone()],
         Some((source, target)) => vec!["edges".into(), end(source), name.clone(), end(target)],
-    }
-}
-
-fn edge_id_form(walk: &mut ExportWalk<'_>, label: LabelId) -> Result<IdForm, ExportError> {
-    let (mut form, mut is_one, before) = (None, true, walk.report.edges);
-    walk.edges(label, |walk, page| {
-        for edge in page {
-            if let Some(id) = walk.view.edge_external_id(edge.id)? {
-                let found = IdForm::of(&id);
-                is_one &= *form.get_or_insert(found) == found;
-            }
-        }
-        Ok(())
-    })?;
-    walk.report.edges = before;
-    match is_one {
-        true => Ok(form.unwrap_or(IdForm::Text)),
-        false => Err(mixed_ids(&walk.view.schema().label_name(ElementKind::Edge, label))),
     }
 }
 
@@ -569,26 +542,22 @@ impl EdgeColumns {
 fn write_edges(
     walk: &ExportWalk<'_>,
     edges: &[EdgeRef],
+    end_ids: &HashMap<VertexId, Option<ExternalId>>,
     table: &mut EdgeTable,
     ids: Option<IdForm>,
     plans: &[ColumnPlan],
     name: &str,
 ) -> Result<bool, ExportError> {
-    let end = |form: IdForm, of: fn(&EdgeRef) -> mangrove_graph::VertexId| {
-        let known = edges.iter().map(|edge| Ok(Some(walk.view.external_id(of(edge))?)));
-        form.array(&known.collect::<Result<Vec<_>, ExportError>>()?).ok_or_else(|| mixed_ids(name))
+    let array = |form: IdForm, ids: &[Option<ExternalId>]| form.array(ids).ok_or_else(|| mixed_ids(name));
+    let end = |form: IdForm, of: fn(&EdgeRef) -> VertexId| {
+        array(form, &edges.iter().map(|edge| end_ids[&of(edge)].clone()).collect::<Vec<_>>())
     };
     let mut columns = vec![end(table.forms.0, |edge| edge.source)?, end(table.forms.1, |edge| edge.target)?];
     if let Some(form) = ids {
-        let known = edges.iter().map(|edge| Ok(walk.view.edge_external_id(edge.id)?));
-        columns.push(form.array(&known.collect::<Result<Vec<_>, ExportError>>()?).ok_or_else(|| mixed_ids(name))?);
+        columns.push(array(form, &walk.ids(Elements::Edges(edges))?)?);
     }
-    for plan in plans {
-        match array(walk, &walk.view.properties(Elements::Edges(edges), plan.key)?, plan) {
-            Some(column) => columns.push(column),
-            None => return Ok(false),
-        }
-    }
+    let Some(properties) = arrays(walk, Elements::Edges(edges), plans)? else { return Ok(false) };
+    columns.extend(properties);
     table.table.write(columns).map(|()| true)
 }
 

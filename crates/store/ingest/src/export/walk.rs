@@ -5,8 +5,10 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use mangrove_graph::{
-    EdgeRef, ElementKind, GraphError, GraphView, IdSpace, LabelId, Numbering, Scan, ScanCursor, Value, VertexId, record,
+    Cell, EdgeRef, ElementIds, ElementKind, Elements, ExternalId, GraphError, GraphView, IdSpace, KeyId, LabelId, Numbering,
+    PropertyColumn, Scan, ScanCursor, Value, VertexId, record,
 };
 use thiserror::Error;
 
@@ -73,9 +75,10 @@ pub enum ExportError {
     Graph(#[from] GraphError),
 }
 
+/// Elements that are read at a time.
 pub(super) const PAGE: usize = 4096;
 
-/// Goes through a graph page by page and reports progress.
+/// Goes through a graph page by page and reports progress. It reads whole pages, since a call may cross a network.
 pub(super) struct ExportWalk<'a> {
     pub(super) view: &'a dyn GraphView,
     /// The order of vertices, if it is not that of their ids. The edges of a vertex follow each other then.
@@ -87,59 +90,99 @@ pub(super) struct ExportWalk<'a> {
 }
 
 impl<'a> ExportWalk<'a> {
-    /// Calls `f` with the vertices whose primary label is `label`, one page at a time.
+    /// Calls `each` with the vertices whose primary label is `label`, one page at a time. No page is empty.
     pub(super) fn vertices(
         &mut self,
         label: LabelId,
         page_size: usize,
         mut each: impl FnMut(&mut Self, &[VertexId]) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
+        let mut each = |walk: &mut Self, page: &[VertexId]| {
+            if !page.is_empty() {
+                each(walk, page)?;
+            }
+            walk.report.vertices += page.len() as u64;
+            walk.tell()
+        };
         if let Some(order) = self.order {
             let Some(order) = order.of(label) else { return Ok(()) };
             for start in (0..order.count()).step_by(page_size) {
-                let page = order.slice(start..order.count().min(start + page_size as u64));
-                each(self, &page)?;
-                self.report.vertices += page.len() as u64;
-                self.tell()?;
+                each(self, &order.slice(start..order.count().min(start + page_size as u64)))?;
             }
             return Ok(());
         }
-        let scan = Scan::of(label);
-        let (mut cursor, mut page) = (ScanCursor::default(), Vec::new());
+        let mut cursor = ScanCursor::default();
         while !cursor.done {
-            page.clear();
-            self.view.scan_vertices(&scan, &mut cursor, page_size, &mut page)?;
-            page.retain(|vertex| vertex.label() == label);
-            each(self, &page)?;
-            self.report.vertices += page.len() as u64;
-            self.tell()?;
+            let page = self.next_page(ElementKind::Vertex, label, &mut cursor, page_size)?;
+            each(self, &page.into_vertices())?;
         }
         Ok(())
     }
 
+    /// Calls `each` with the edges of a label, one page at a time. No page is empty.
     pub(super) fn edges(
         &mut self,
         label: LabelId,
         mut each: impl FnMut(&mut Self, &[EdgeRef]) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
+        let mut each = |walk: &mut Self, page: &[EdgeRef]| {
+            if !page.is_empty() {
+                each(walk, page)?;
+            }
+            walk.report.edges += page.len() as u64;
+            walk.tell()
+        };
         if let Some(order) = self.order {
-            let view = self.view;
-            return by_source(view, label, order, &mut |page| {
-                each(self, page)?;
-                self.report.edges += page.len() as u64;
-                self.tell()
-            });
+            return by_source(self.view, label, order, &mut |page| each(self, page));
         }
-        let scan = Scan::of(label);
-        let (mut cursor, mut page) = (ScanCursor::default(), Vec::new());
+        let mut cursor = ScanCursor::default();
         while !cursor.done {
-            page.clear();
-            self.view.scan_edges(&scan, &mut cursor, PAGE, &mut page)?;
-            each(self, &page)?;
-            self.report.edges += page.len() as u64;
-            self.tell()?;
+            let page = self.next_page(ElementKind::Edge, label, &mut cursor, PAGE)?;
+            each(self, &page.into_edges())?;
         }
         Ok(())
+    }
+
+    /// Whether `test` holds for all pages of the elements of a label. Pages come in any order; the first that fails is the last.
+    pub(super) fn all_pages(
+        &mut self,
+        kind: ElementKind,
+        label: LabelId,
+        mut test: impl FnMut(&Self, Elements<'_>) -> Result<bool, ExportError>,
+    ) -> Result<bool, ExportError> {
+        let before = (self.report.vertices, self.report.edges);
+        let (mut cursor, mut holds) = (ScanCursor::default(), true);
+        while holds && !cursor.done {
+            let page = self.next_page(kind, label, &mut cursor, PAGE)?;
+            holds = page.is_empty() || test(self, page.batch())?;
+            match kind {
+                ElementKind::Vertex => self.report.vertices += page.len() as u64,
+                ElementKind::Edge => self.report.edges += page.len() as u64,
+            }
+            self.tell()?;
+        }
+        // The report counts what was written.
+        (self.report.vertices, self.report.edges) = before;
+        Ok(holds)
+    }
+
+    /// The next elements whose primary label is `label`.
+    fn next_page(
+        &self,
+        kind: ElementKind,
+        label: LabelId,
+        cursor: &mut ScanCursor,
+        limit: usize,
+    ) -> Result<ElementIds, ExportError> {
+        let (scan, mut page) = (Scan::of(label), ElementIds::none(kind));
+        match &mut page {
+            ElementIds::Vertices(vertices) => {
+                self.view.scan_vertices(&scan, cursor, limit, vertices)?;
+                vertices.retain(|vertex| vertex.label() == label);
+            }
+            ElementIds::Edges(edges) => self.view.scan_edges(&scan, cursor, limit, edges)?,
+        }
+        Ok(page)
     }
 
     pub(super) fn tell(&mut self) -> Result<(), ExportError> {
@@ -153,19 +196,68 @@ impl<'a> ExportWalk<'a> {
         self.view.schema().known_labels(kind).map(|(id, _)| id).collect::<Vec<_>>().into_iter()
     }
 
-    /// The names of a vertex's labels, the primary one first.
-    pub(super) fn label_names(&self, vertex: VertexId) -> Result<Vec<Arc<str>>, ExportError> {
-        let labels = record::labels(self.view, vertex)?;
-        Ok(labels.iter().map(|label| self.view.schema().label_name(ElementKind::Vertex, *label)).collect())
+    /// The names of each vertex's labels, the primary one first.
+    pub(super) fn label_names(&self, vertices: &[VertexId]) -> Result<Vec<Vec<Arc<str>>>, ExportError> {
+        let mut further = Vec::with_capacity(vertices.len());
+        self.view.all_further_labels(vertices, &mut further)?;
+        let name = |label| self.view.schema().label_name(ElementKind::Vertex, label);
+        let names = |(vertex, further): (&VertexId, Vec<LabelId>)| {
+            std::iter::once(vertex.label()).chain(further).map(name).collect()
+        };
+        Ok(vertices.iter().zip(further).map(names).collect())
     }
 
     pub(super) fn is_label_space(&self) -> bool {
         self.view.schema().id_space == IdSpace::Label
     }
 
-    /// The id of a vertex as users see it.
-    pub(super) fn user_id(&self, vertex: VertexId) -> Result<Value, ExportError> {
-        Ok(record::vertex_id(self.view, vertex)?)
+    /// The external ids of elements: `None` for an edge whose user supplied none. Fails if a vertex is not there.
+    pub(super) fn ids(&self, elements: Elements<'_>) -> Result<Vec<Option<ExternalId>>, ExportError> {
+        let ids = self.view.external_ids(elements)?;
+        let id = |row| match ids.cell(row) {
+            Cell::One(id) => ExternalId::from_value(&id).map(Some).ok_or_else(|| GraphError::corrupt("an invalid id")),
+            Cell::Many(_) => Err(GraphError::corrupt("several ids of one element")),
+            Cell::Absent if elements.kind() == ElementKind::Edge => Ok(None),
+            Cell::Absent => Err(GraphError::no_such(elements.get(row))),
+        };
+        Ok((0..elements.len()).map(id).collect::<Result<_, _>>()?)
+    }
+
+    /// The ids of elements as users see them. Fails if a vertex is not there.
+    pub(super) fn user_ids(&self, elements: Elements<'_>) -> Result<Vec<Value>, ExportError> {
+        let ids = record::ids(self.view, elements)?;
+        let id = |row| match ids.cell(row) {
+            Cell::One(id) => Ok(id),
+            _ => Err(GraphError::no_such(elements.get(row))),
+        };
+        Ok((0..elements.len()).map(id).collect::<Result<_, _>>()?)
+    }
+
+    /// Calls `read` with the vertices, each once, and returns what it read by vertex.
+    pub(super) fn by_vertex<T>(
+        &self,
+        vertices: impl Iterator<Item = VertexId>,
+        read: impl FnOnce(&Self, Elements<'_>) -> Result<Vec<T>, ExportError>,
+    ) -> Result<HashMap<VertexId, T>, ExportError> {
+        let mut vertices: Vec<VertexId> = vertices.collect();
+        vertices.sort_unstable();
+        vertices.dedup();
+        let found = read(self, Elements::Vertices(&vertices))?;
+        Ok(vertices.into_iter().zip(found).collect())
+    }
+
+    /// What elements have under some keys: one column for each key.
+    pub(super) fn columns(
+        &self,
+        elements: Elements<'_>,
+        keys: impl Iterator<Item = KeyId>,
+    ) -> Result<Vec<PropertyColumn>, ExportError> {
+        let keys: Vec<KeyId> = keys.collect();
+        let mut columns = Vec::with_capacity(keys.len());
+        if !keys.is_empty() {
+            self.view.columns(elements, &keys, &mut columns)?;
+        }
+        Ok(columns)
     }
 
     pub(super) fn create(&mut self, path: PathBuf) -> Result<Output, ExportError> {
@@ -178,6 +270,11 @@ impl<'a> ExportWalk<'a> {
         self.report.files.push(path.to_owned());
         Ok(file)
     }
+}
+
+/// The vertices at both ends of edges.
+pub(super) fn ends_of(edges: &[EdgeRef]) -> impl Iterator<Item = VertexId> {
+    edges.iter().flat_map(|edge| [edge.source, edge.target])
 }
 
 /// A file while it is written.

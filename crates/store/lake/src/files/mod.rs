@@ -3,11 +3,14 @@
 //! Opening a file reads its end, which is where Parquet keeps what it says about the rest. From then on, each read checks that the
 //! file is still the one that was opened. Many reads are one call: a store far away answers them together.
 
+mod bucket;
 mod kept;
 mod local;
 mod profile;
 mod remote;
 mod store;
+
+pub use self::bucket::Bucket;
 
 use std::ops::Range;
 use std::path::PathBuf;

@@ -146,7 +146,7 @@ impl Drop for Running {
 }
 
 /// An error with its causes, which name the status and the address.
-fn causes(error: &Error) -> String {
+pub fn causes(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {

@@ -1,0 +1,78 @@
+//! `mangrove cluster backup` and `mangrove cluster restore`.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use mangrove::cluster::{self, BackupStage, GraphAddress, GraphRecord};
+
+use super::failed;
+use crate::log::{LogOptions, StorePlace};
+use crate::{Failure, output, say};
+
+/// How often it says how far it is.
+const SAYING: Duration = Duration::from_secs(5);
+
+#[derive(Args)]
+pub struct Backup {
+    /// Address of the graph: mangrove://host:port/NAME. Its nodes were started with --store
+    address: GraphAddress,
+    /// Delete nothing of the log
+    #[arg(long)]
+    keep_log: bool,
+}
+
+#[derive(Args)]
+pub struct Restore {
+    /// Name of the graph
+    name: String,
+    /// Where its backups are: s3://bucket/path, gs://, az://, or a directory
+    #[arg(long, value_name = "PLACE")]
+    store: StorePlace,
+    /// Name of the backup. The newest unless you say it
+    #[arg(long, value_name = "NAME")]
+    backup: Option<String>,
+    #[command(flatten)]
+    log: LogOptions,
+    /// Copies of the log, on as many brokers
+    #[arg(long, default_value_t = 1)]
+    copies: usize,
+}
+
+impl Backup {
+    pub fn run(self) -> Result<(), Failure> {
+        let mut show = |stage| match stage {
+            BackupStage::Shard(shard) => say(&format!("copying shard {shard}")),
+            BackupStage::Log => say("copying the log"),
+            BackupStage::Cut => say("cutting the log"),
+        };
+        let (made, first) = cluster::backup(&self.address, self.keep_log, &mut show).map_err(failed)?;
+        match first {
+            Some(first) => say(&format!("the log begins at record {first} now, with the backup before this one")),
+            None if self.keep_log => {}
+            None => say("nothing of the log is deleted yet: that begins once it has two backups"),
+        }
+        let megabytes = made.bytes() as f64 / 1e6;
+        output::print_text(&format!("{}: commit {}, {megabytes:.1} MB\n", made.name(), made.number))
+    }
+}
+
+impl Restore {
+    pub fn run(self) -> Result<(), Failure> {
+        let store = self.store.open()?;
+        let backup = cluster::find_backup(&*store, &self.name, self.backup.as_deref()).map_err(failed)?;
+        self.log.create(&self.name, self.copies)?;
+        let log = self.log.open(&self.name)?;
+        say(&format!("restoring the backup {}", backup.name()));
+        let mut said = Instant::now();
+        let mut show = |records| {
+            if said.elapsed() >= SAYING {
+                said = Instant::now();
+                say(&format!("{records} records of the log are there"));
+            }
+        };
+        cluster::restore_log(&*store, &backup, &*log, &mut show).map_err(failed)?;
+        let GraphRecord { placement, .. } = backup.graph;
+        say(&format!("the log has commit {}. Start the nodes with `mangrove node … --store {}`", backup.number, self.store));
+        output::print_text(&format!("{}: {} shards\n", self.name, placement.shards))
+    }
+}

@@ -1,0 +1,309 @@
+//! A graph on many nodes as a database.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use mangrove_cluster::Placement;
+use mangrove_cluster::gateway::{CutGraph, Gateway, HeldCut, Limits};
+use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
+use mangrove_cluster::wire::{Call, Reply};
+use mangrove_directory::{CheckReport, Patience, StoreStats, Violation, Writer};
+use mangrove_graph::{Catalog, ElementKind, GraphError, GraphView, GraphWrite, ReadContext, Result, Schema, Through};
+use mangrove_link::{GraphAddress, Ways};
+
+use super::unexpected;
+use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, ViewLater};
+use crate::bookmark::Bookmark;
+
+/// Violations that a check names.
+const NAMED: usize = 100;
+/// How long the end of a process may wait until all shards have its commits.
+const SETTLING: Duration = Duration::from_secs(2);
+
+/// A graph on many nodes.
+pub struct ClusterBackend {
+    gateway: Arc<Gateway>,
+    is_read_only: bool,
+    /// Who has a transaction open through this handle.
+    writing: Arc<Mutex<Vec<Writer>>>,
+}
+
+/// The graphs to which this process is connected, each by the addresses that led to it. All handles of one share their connections, and read what
+/// any of them has committed.
+static CONNECTED: Mutex<Vec<(String, Weak<Gateway>)>> = Mutex::new(Vec::new());
+
+impl ClusterBackend {
+    /// Connects to the nodes of an address.
+    pub fn connect(address: &GraphAddress, is_read_only: bool) -> Result<Self> {
+        let (wanted, writing) = (address.to_string(), Arc::default());
+        if let Some(gateway) = connected(|known, _| known == wanted) {
+            return Ok(Self { gateway, is_read_only, writing });
+        }
+        let name = format!("process {}", std::process::id());
+        let made = Ways::find(address, &name)?.gateway(); // without the lock: nodes may not answer
+        let graph = made.peers().graph();
+        let gateway = connected(|_, gateway| gateway.peers().graph() == graph).unwrap_or(made);
+        gateway.peers().learn(&address.nodes);
+        CONNECTED.lock().unwrap_or_else(PoisonError::into_inner).push((wanted, Arc::downgrade(&gateway)));
+        Ok(Self { gateway, is_read_only, writing })
+    }
+}
+
+/// A gateway that this process still uses.
+fn connected(is_wanted: impl Fn(&str, &Gateway) -> bool) -> Option<Arc<Gateway>> {
+    let mut all = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|(_, gateway)| gateway.strong_count() > 0);
+    let there: Vec<_> = all.iter().filter_map(|(address, gateway)| Some((address.clone(), gateway.upgrade()?))).collect();
+    drop(all); // the end of a gateway may take a while
+    there.into_iter().find(|(address, gateway)| is_wanted(address, gateway)).map(|(_, gateway)| gateway)
+}
+
+/// Whoever connects after this process has ended sees what it has committed.
+impl Drop for ClusterBackend {
+    fn drop(&mut self) {
+        if self.gateway.own() == 0 {
+            return;
+        }
+        let gateway = self.gateway.clone();
+        let deadline = Some(Instant::now() + SETTLING);
+        let limits = ReadContext { deadline, timeout: Some(SETTLING), ..ReadContext::default() };
+        // This thread may be one that carries messages, which must not wait for them.
+        let settling = std::thread::Builder::new().spawn(move || settle(&gateway, Some(&limits)));
+        let _ = settling.map(|thread| thread.join()); // what was committed stays so, whatever comes of this
+    }
+}
+
+/// Waits until all nodes that answer have what this process has committed.
+fn settle(gateway: &Gateway, limits: Option<&ReadContext>) {
+    if let Err(error) = gateway.settle(limits) {
+        tracing::warn!(%error, "others may not see the last commits of this process at once");
+    }
+}
+
+impl Backend for ClusterBackend {
+    fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
+        let view = ClusterRead::new(&self.gateway, self.gateway.cut(limits.as_ref())?);
+        view.limits.set(limits);
+        Ok(Box::new(view))
+    }
+
+    fn view_later(&self) -> Option<ViewLater> {
+        let gateway = self.gateway.clone();
+        Some(Box::new(move || Ok(Box::new(ClusterRead::new(&gateway, gateway.cut(None)?)))))
+    }
+
+    fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
+        if self.is_read_only {
+            return Err(GraphError::ReadOnly);
+        }
+        let place = Place::take(&self.writing, writer)?;
+        let (limits, patience) =
+            (Limits::default(), TurnPatience { timeout: patience.timeout, cancelled: patience.cancelled });
+        let inner = ClusterTransaction::begin(&self.gateway, &patience, &limits)?;
+        Ok(Box::new(ClusterWrite { inner, limits, _place: place }))
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    fn is_far(&self) -> bool {
+        true
+    }
+
+    fn settle(&self) {
+        settle(&self.gateway, None);
+    }
+
+    fn bookmark(&self) -> Option<Bookmark> {
+        Some(Bookmark { graph: self.gateway.peers().graph(), number: self.gateway.newest() })
+    }
+
+    fn wait_for(&self, bookmark: Bookmark, limits: &ReadContext) -> Result<()> {
+        if bookmark.graph != self.gateway.peers().graph() {
+            return Err(GraphError::Invalid(format!("{bookmark} is a bookmark of another graph")));
+        }
+        self.gateway.wait_for(bookmark.number, limits).map_err(|error| match error {
+            GraphError::Late(timeout) => GraphError::Unavailable(format!(
+                "{bookmark} could not be read within {} s: the shards have not come so far",
+                timeout.unwrap_or_default().as_secs_f64()
+            )),
+            error => error,
+        })
+    }
+
+    fn check(&self) -> Result<CheckReport> {
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        for (name, node) in self.gateway.peers().all()? {
+            match node.and_then(|node| node.call(&Call::Check, None)) {
+                Ok(Reply::Checked(what)) => found.extend(what.into_iter().map(|what| format!("{name}: {what}"))),
+                Ok(_) => return Err(unexpected(&name)),
+                Err(error) => missing.push(format!("{name} could not be checked: {error}")),
+            }
+        }
+        match self.gateway.peers().with_shards() {
+            // Others with the same shards were checked.
+            Ok(_) => missing.into_iter().for_each(|what| tracing::warn!("{what}")),
+            Err(_) => found.extend(missing),
+        }
+        found.extend(self.gateway.cut(None)?.check(self.gateway.placement())?);
+        let counted = self.view(None)?.statistics()?;
+        Ok(CheckReport {
+            violations_total: found.len() as u64,
+            violations: found.into_iter().take(NAMED).map(|what| Violation { table: "shard", what }).collect(),
+            vertices: counted.of(ElementKind::Vertex).iter().sum(),
+            edges: counted.of(ElementKind::Edge).iter().sum(),
+            ..CheckReport::default()
+        })
+    }
+
+    fn stats(&self) -> Result<StoreStats> {
+        // Nodes with the same shard have files of different sizes. The largest counts.
+        let (mut bytes, mut why) = (vec![None; usize::from(self.gateway.placement().shards)], None);
+        for (name, node) in self.gateway.peers().all()? {
+            match node.and_then(|node| node.call(&Call::Status, None)) {
+                Ok(Reply::Status(status)) => {
+                    for shard in status.shards {
+                        let known: &mut Option<u64> = &mut bytes[usize::from(shard.shard)];
+                        *known = (*known).max(Some(shard.bytes));
+                    }
+                }
+                Ok(_) => return Err(unexpected(&name)),
+                Err(error) => why = Some(error),
+            }
+        }
+        let missing = || why.unwrap_or_else(|| GraphError::Unavailable("no node has some of the shards".into()));
+        let file_bytes = bytes.into_iter().sum::<Option<u64>>().ok_or_else(missing)?;
+        Ok(StoreStats { file_bytes, ..StoreStats::default() })
+    }
+
+    fn backup(&self, _: &Path) -> Result<()> {
+        Err(GraphError::Invalid("a graph on many nodes is exported (`mangrove export`), or its log is copied".into()))
+    }
+
+    fn compact(&self, _: Writer, _: Patience<'_>) -> Result<u64> {
+        Err(GraphError::Invalid("a graph on many nodes is compressed by its nodes, from time to time".into()))
+    }
+}
+
+/// A thread with a transaction open must not wait for itself.
+struct Place {
+    writing: Arc<Mutex<Vec<Writer>>>,
+    writer: Writer,
+}
+
+impl Place {
+    fn take(writing: &Arc<Mutex<Vec<Writer>>>, writer: Writer) -> Result<Self> {
+        let mut others = locked(writing);
+        if others.iter().any(|other| other.thread == writer.thread && !writer.may_move) {
+            return Err(GraphError::OpenAlready);
+        }
+        others.push(writer.clone());
+        drop(others);
+        Ok(Self { writing: writing.clone(), writer })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut writing = locked(&self.writing);
+        if let Some(at) = writing.iter().position(|writer| *writer == self.writer) {
+            writing.swap_remove(at);
+        }
+    }
+}
+
+fn locked(writing: &Mutex<Vec<Writer>>) -> MutexGuard<'_, Vec<Writer>> {
+    writing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The graph at a cut.
+struct ClusterRead {
+    graph: CutGraph,
+    cut: Arc<HeldCut>,
+    limits: Limits,
+    placement: Placement,
+}
+
+impl ClusterRead {
+    fn new(gateway: &Gateway, cut: Arc<HeldCut>) -> Self {
+        let limits = Limits::default();
+        let placement = gateway.placement();
+        Self { graph: cut.graph(placement, &limits), cut, limits, placement }
+    }
+}
+
+impl Through for ClusterRead {
+    type View<'a> = &'a CutGraph;
+
+    fn through(&self) -> Result<&CutGraph> {
+        Ok(&self.graph)
+    }
+
+    fn schema(&self) -> &Arc<Schema> {
+        self.graph.schema()
+    }
+
+    fn distance(&self) -> mangrove_graph::Distance {
+        GraphView::distance(&self.graph)
+    }
+
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        Ok(Some(Box::new(self.cut.graph(self.placement, &self.limits.for_another_thread()))))
+    }
+}
+
+impl BackendView for ClusterRead {
+    fn limit(&mut self, limits: Option<ReadContext>) {
+        self.limits.set(limits);
+    }
+
+    fn version(&self) -> Option<u64> {
+        Some(self.cut.number)
+    }
+
+    fn is_lost(&self) -> bool {
+        self.cut.is_lost()
+    }
+}
+
+struct ClusterWrite {
+    inner: ClusterTransaction,
+    limits: Limits,
+    _place: Place,
+}
+
+impl BackendTransaction for ClusterWrite {
+    fn graph(&mut self) -> &mut dyn GraphWrite {
+        self.inner.graph()
+    }
+
+    fn view(&self) -> &dyn GraphView {
+        self.inner.view()
+    }
+
+    fn limit(&mut self, limits: Option<ReadContext>) {
+        self.limits.set(limits);
+    }
+
+    fn is_lost(&self) -> bool {
+        self.inner.is_lost()
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.inner.commit().map(|_| ())
+    }
+
+    fn is_waited_for(&self) -> bool {
+        false
+    }
+
+    fn is_unused(&self) -> Result<bool> {
+        Ok(false) // no load becomes a bulk load
+    }
+
+    fn into_bulk(self: Box<Self>) -> Result<Box<dyn BulkLoad>> {
+        Err(GraphError::Invalid("a graph on many nodes takes no bulk load".into()))
+    }
+}

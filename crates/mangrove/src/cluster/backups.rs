@@ -1,0 +1,119 @@
+//! Copies of a graph in an object store.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use mangrove_cluster::backup::{Backup, Directory, Objects, backups};
+use mangrove_cluster::gateway::Gateway;
+use mangrove_cluster::transaction::{TurnPatience, base};
+use mangrove_cluster::wire::{Call, Reply};
+use mangrove_graph::{GraphError, Result};
+use mangrove_lake::{Bucket, LakeError};
+use mangrove_link::{GraphAddress, Ways};
+
+use super::unexpected;
+
+/// Where backups are kept: a directory, or an object store with an address like `s3://bucket/path`.
+///
+/// # Errors
+/// If the address cannot be read.
+pub fn objects(place: &str) -> Result<Arc<dyn Objects>> {
+    match place.strip_prefix("file://").or_else(|| (!place.contains("://")).then_some(place)) {
+        Some(path) => Ok(Arc::new(Directory::new(path))),
+        None => Ok(Arc::new(InBucket(Bucket::new(place).map_err(|error| GraphError::Invalid(error.to_string()))?))),
+    }
+}
+
+/// An object store.
+struct InBucket(Bucket);
+
+fn not_stored(error: LakeError) -> GraphError {
+    GraphError::Unavailable(error.to_string())
+}
+
+impl Objects for InBucket {
+    fn put(&self, name: &str, from: &mut dyn Read) -> Result<()> {
+        self.0.put(name, from).map_err(not_stored)
+    }
+
+    fn get(&self, name: &str) -> Result<Option<Box<dyn Read + Send>>> {
+        Ok(self.0.get(name).map_err(not_stored)?.map(|object| Box::new(object) as _))
+    }
+
+    fn list(&self, under: &str) -> Result<Vec<String>> {
+        self.0.list(under).map_err(not_stored)
+    }
+
+    fn place(&self) -> String {
+        self.0.place().to_owned()
+    }
+}
+
+/// What a backup does next.
+pub enum BackupStage {
+    Shard(u16),
+    Log,
+    /// The log is cut before the last backup but one.
+    Cut,
+}
+
+/// Makes a backup of a graph: its nodes copy each shard and the log into their store. Then the log before the last backup but one is deleted, unless
+/// `keeps_log`. Gives the backup, and where the log begins now if it was cut.
+///
+/// # Errors
+/// If a shard has no node that answers, or if the nodes have no store, or cannot write there. Without its last part, a backup is none.
+pub fn backup(address: &GraphAddress, keeps_log: bool, show: &mut dyn FnMut(BackupStage)) -> Result<(Backup, Option<u64>)> {
+    let gateway = Ways::find(address, "backup")?.gateway();
+    let base = base(&gateway, &TurnPatience { timeout: None, cancelled: &|| false })?;
+    let mut copies = Vec::new();
+    for shard in 0..gateway.placement().shards {
+        show(BackupStage::Shard(shard));
+        match ask_node_with(&gateway, shard, &Call::CopyShard { shard, base })? {
+            Reply::ShardCopied(copy) => copies.push(copy),
+            _ => return Err(unexpected("a node")),
+        }
+    }
+    show(BackupStage::Log);
+    let Reply::LogCopied(backup) = ask_node_with(&gateway, 0, &Call::CopyLog { base, shards: copies })? else {
+        return Err(unexpected("a node"));
+    };
+    if keeps_log {
+        return Ok((backup, None));
+    }
+    show(BackupStage::Cut);
+    match ask_node_with(&gateway, 0, &Call::CutLog)? {
+        Reply::LogCut(first) => Ok((backup, first)),
+        _ => Err(unexpected("a node")),
+    }
+}
+
+/// Asks a node that has a shard. If one cannot be reached, asks the next.
+fn ask_node_with(gateway: &Gateway, shard: u16, call: &Call) -> Result<Reply> {
+    let mut why = GraphError::Unavailable(format!("no node has shard {shard}"));
+    for (node, shards) in gateway.peers().with_shards()? {
+        if !shards.contains(&shard) {
+            continue;
+        }
+        match node.call(call, None) {
+            Err(error @ GraphError::Unavailable(_)) => why = error,
+            reply => return reply,
+        }
+    }
+    Err(why)
+}
+
+/// The backup of a graph with this name, or the newest.
+///
+/// # Errors
+/// If there is none.
+pub fn find_backup(store: &dyn Objects, graph: &str, name: Option<&str>) -> Result<Backup> {
+    let all = backups(store, graph)?;
+    let names = || all.iter().map(Backup::name).collect::<Vec<_>>().join(", ");
+    let found = all.iter().find(|backup| name.is_none_or(|name| backup.name() == name));
+    found.cloned().ok_or_else(|| match all.is_empty() {
+        true => GraphError::Invalid(format!("{} has no backup of a graph {graph} that is whole", store.place())),
+        false => {
+            GraphError::Invalid(format!("{} has no backup {}: it has {}", store.place(), name.unwrap_or_default(), names()))
+        }
+    })
+}

@@ -1,0 +1,36 @@
+//! A graph on many nodes.
+//!
+//! ```text
+//!   backend   the graph as a database
+//!   node      a process of it: its shards, and where it listens
+//!   nodes     its nodes together: which shards they have, how they are, and their end
+//!   backups   copies of it in an object store
+//! ```
+
+mod backend;
+mod backups;
+mod node;
+mod nodes;
+
+use std::time::Duration;
+
+use mangrove_graph::GraphError;
+
+pub use mangrove_cluster::backup::{Backup, Objects, restore_log};
+pub use mangrove_cluster::log::{GraphRecord, Log, Member};
+pub use mangrove_cluster::wire::{NodeStatus, ShardStatus};
+pub use mangrove_cluster::{Placement, SHARDS_MAX};
+pub use mangrove_link::{CA_FILE, CERTIFICATE_FILE, GraphAddress, KEY_FILE};
+
+pub use self::backend::ClusterBackend;
+pub use self::backups::{BackupStage, backup, find_backup, objects};
+pub use self::node::{NodeConfig, RunningNode};
+pub use self::nodes::{NodeFound, graph_of, make_graph, nodes, remove, shards_of_node, stop};
+
+/// How long a log may take to show its first record.
+const BEGUN: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(100);
+
+fn unexpected(node: &str) -> GraphError {
+    GraphError::Unavailable(format!("{node} said something else than was asked"))
+}

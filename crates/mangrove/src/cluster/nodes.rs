@@ -1,0 +1,143 @@
+//! The nodes of a graph together: which shards they have, how they are, and their end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mangrove_cluster::Placement;
+use mangrove_cluster::gateway::{Peers, Way};
+use mangrove_cluster::log::{GraphRecord, Log, Member, Record, beginning};
+use mangrove_cluster::wire::{Call, NodeStatus, Reply};
+use mangrove_graph::{GraphError, IdSpace, Result};
+use mangrove_link::{GraphAddress, Ways};
+
+use super::{BEGUN, PAUSE, SHARDS_MAX, unexpected};
+
+/// How long a log may take to show the record that was written first.
+const MADE: Duration = Duration::from_secs(20);
+/// How long nodes may take to end.
+const ENDING: Duration = Duration::from_secs(20);
+
+/// The shards of node `number` of so many, each with `replicas` nodes: they go round, and replicas are on the nodes behind the first.
+///
+/// # Errors
+/// If the numbers do not fit each other.
+pub fn shards_of_node(number: u16, nodes: u16, replicas: u16, shards: u16) -> Result<Vec<u16>> {
+    let wrong = |what: String| Err(GraphError::Invalid(what));
+    match () {
+        () if nodes == 0 || nodes > shards => wrong(format!("{shards} shards are for 1 to {shards} nodes, not {nodes}")),
+        () if replicas == 0 || replicas > nodes => {
+            wrong(format!("{nodes} nodes have 1 to {nodes} replicas of a shard, not {replicas}"))
+        }
+        () if number >= nodes => wrong(format!("{nodes} nodes have the numbers 0 to {}, not {number}", nodes - 1)),
+        () => Ok((0..shards).filter(|shard| (0..replicas).any(|behind| (shard + behind) % nodes == number)).collect()),
+    }
+}
+
+/// Makes the graph of an empty log: so many shards, which never change.
+///
+/// # Errors
+/// If the log has a graph already.
+pub fn make_graph(log: &Arc<dyn Log>, name: &str, shards: u16, id_space: IdSpace) -> Result<GraphRecord> {
+    if !(1..=SHARDS_MAX).contains(&shards) {
+        return Err(GraphError::Invalid(format!("a graph has 1 to {SHARDS_MAX} shards, not {shards}")));
+    }
+    let (id, seed) = mangrove_graph::Uuid::new_v4().as_u64_pair();
+    let graph = GraphRecord { id: id | 1, name: name.to_owned(), placement: Placement { shards, seed, id_space } };
+    log.append(Record::Graph(graph.clone()).to_bytes()?)?;
+    let until = Instant::now() + MADE;
+    loop {
+        match graph_of(log) {
+            Ok(found) if found == graph => return Ok(graph),
+            Ok(_) => return Err(GraphError::Invalid("the log has a graph already".into())),
+            Err(error) if Instant::now() >= until => return Err(error),
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// A node of a graph, and how it is.
+pub struct NodeFound {
+    pub member: Member,
+    /// Why it does not say, if it does not.
+    pub status: Result<NodeStatus>,
+}
+
+/// The nodes of a graph.
+///
+/// # Errors
+/// If no node answers.
+pub fn nodes(address: &GraphAddress) -> Result<(GraphRecord, Vec<NodeFound>)> {
+    let ways = Ways::find(address, "status")?;
+    let (graph, members) = ways.members()?;
+    let mut ways: BTreeMap<String, Way> = ways.all()?.into_iter().collect();
+    let found = members.into_iter().map(|member| {
+        let node = ways.remove(&member.name).unwrap_or_else(|| Err(unexpected(&member.name)));
+        let status = node.and_then(|node| match node.call(&Call::Status, None)? {
+            Reply::Status(status) => Ok(status),
+            _ => Err(unexpected(&member.name)),
+        });
+        NodeFound { member, status }
+    });
+    Ok((graph, found.collect()))
+}
+
+/// Takes a node that has ended off the list of nodes. If it starts again, it is a member again.
+///
+/// # Errors
+/// If there is no such node, if it answers, if some shard would be on no node, or if no other node answers.
+pub fn remove(address: &GraphAddress, name: &str) -> Result<()> {
+    let ways = Ways::find(address, "remove")?;
+    let (graph, members) = ways.members()?;
+    let (gone, left): (Vec<Member>, Vec<Member>) = members.into_iter().partition(|member| member.name == name);
+    let names = || left.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ");
+    if gone.is_empty() {
+        return Err(GraphError::Invalid(format!("the graph has no node {name}: it has {}", names())));
+    }
+    let is_left = |shard: &u16| left.iter().any(|member| member.shards.contains(shard));
+    if let Some(shard) = (0..graph.placement.shards).find(|shard| !is_left(shard)) {
+        return Err(GraphError::Invalid(format!("without {name}, no node has shard {shard}: start one that has it first")));
+    }
+    let (own, others): (Vec<_>, Vec<_>) = ways.all()?.into_iter().partition(|(member, _)| member == name);
+    if own.into_iter().any(|(_, node)| node.is_ok_and(|node| node.call(&Call::Hello, None).is_ok())) {
+        return Err(GraphError::Invalid(format!("{name} runs: end it first")));
+    }
+    let mut why = GraphError::Unavailable("no other node answers".into());
+    for node in others.into_iter().filter_map(|(_, node)| node.ok()) {
+        match node.call(&Call::Forget { name: name.to_owned() }, None) {
+            Ok(_) => return Ok(()),
+            Err(error) => why = error,
+        }
+    }
+    Err(why)
+}
+
+/// Ends all nodes of a graph that answer, and gives the names of those that do. The log and the shards stay.
+///
+/// # Errors
+/// If no node answers, or if one does not end.
+pub fn stop(address: &GraphAddress) -> Result<Vec<String>> {
+    let ways = Ways::find(address, "down")?;
+    let there: Vec<_> = ways.all()?.into_iter().filter_map(|(name, node)| Some((name, node.ok()?))).collect();
+    for (name, node) in &there {
+        let Reply::Stopping = node.call(&Call::Stop, None)? else { return Err(unexpected(name)) };
+    }
+    let until = Instant::now() + ENDING;
+    for (name, node) in &there {
+        while node.call(&Call::Hello, None).is_ok() {
+            if Instant::now() >= until {
+                return Err(GraphError::Unavailable(format!("{name} does not end")));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+    Ok(there.into_iter().map(|(name, _)| name).collect())
+}
+
+/// The graph that a log is of.
+///
+/// # Errors
+/// If the log has none, or cannot be read.
+pub fn graph_of(log: &Arc<dyn Log>) -> Result<GraphRecord> {
+    Ok(beginning(log.clone(), BEGUN)?.graph)
+}
