@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import left_out
+from stores import s3  # noqa: F401
 
 import mangrovedb as mg
 
@@ -54,7 +55,7 @@ class Graph:
     """A graph on two nodes, each a process."""
 
     def __init__(self, name, log, directory, *more, nodes=2):
-        self.name, self.log, self.directory = name, log, directory
+        self.name, self.log, self.directory, self.store = name, log, directory, more[more.index("--store") :][:2] if "--store" in more else []
         self.up("--shards", "4", "--nodes", str(nodes), *more)
 
     def up(self, *more):
@@ -81,7 +82,7 @@ class Graph:
     def start(self, node):
         _, address, shards = self.nodes[node]
         directory = self.directory / node
-        arguments = ["node", self.name, "--as", node, "--data", directory, "--shards", shards, "--listen", address, "--log", self.log]
+        arguments = ["node", self.name, "--as", node, "--data", directory, "--shards", shards, "--listen", address, "--log", self.log, *self.store]
         out = open(self.directory / f"{node}.log", "a")
         started = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=out, stderr=out)
         self.nodes[node] = (started.pid, address, shards)
@@ -278,6 +279,113 @@ def test_a_query_begins_again_until_it_has_given_something(graph):
     assert len(set(given)) == len(given) < 20000, "what was given is not given again"
     writing.join(timeout=60)
     assert db.query("g.V().has('n', 'seen', 1).count()").one() == 20000
+
+
+def connected(address):
+    """A connection, once nodes that have just started answer."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return mg.connect(address)
+        except mg.MangroveError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.1)
+
+
+def add_chain(db, first, count):
+    with db.ingest() as rows:
+        rows.add_vertices("n", {"~id": list(range(first, first + count))})
+        rows.add_edges("next", {"~from": list(range(first, first + count - 1)), "~to": list(range(first + 1, first + count))})
+
+
+@pytest.fixture(params=["directory", "s3"])
+def store(request, tmp_path):
+    """A place for backups."""
+    if request.param == "directory":
+        return str(tmp_path / "backups")
+    request.getfixturevalue("s3")
+    return "s3://graphs/of/nodes"
+
+
+def test_a_graph_comes_back_from_its_backups(log, tmp_path, store):
+    """Shards come back when their nodes have lost them, and the graph when the log is lost."""
+    name = f"backups-{len(store)}"
+    graph = Graph(name, log, tmp_path / "nodes", "--store", store)
+    try:
+        db = mg.connect(graph.address)
+        add_chain(db, 0, 1000)
+        first = run("cluster", "backup", graph.address)
+        assert re.fullmatch(r"\d{20}-[0-9a-f]{16}: commit \d+, [\d.]+ MB\n", first)
+        db.query("g.addV('n').property(id, 'between')")
+        second = run("cluster", "backup", graph.address).split(":")[0]
+        before = db.query("g.V().count()").one()
+        add_chain(db, 2000, 100)
+        db.query("g.V(5).drop()")
+        db.close()
+        for node in graph.nodes:  # they lose all they had, and the log does not begin at its beginning any more
+            graph.kill(node)
+            shutil.rmtree(graph.directory / node)
+            graph.start(node)
+        db = connected(graph.address)
+        assert db.query("g.V().count()").one() == before + 100 - 1
+        assert db.query("g.E().count()").one() == 999 - 2 + 99
+        assert db.check() == []
+        assert "comes from the backup" in (graph.directory / "node-0.log").read_text()
+        refused = subprocess.run([*COMMAND, "cluster", "restore", name, "--store", store, "--log", log], capture_output=True, text=True)
+        assert refused.returncode != 0 and "the log has records already" in refused.stderr
+        db.close()
+        graph.stop()
+        with brokers.Brokers(tmp_path / "other") as others:  # the log is lost
+            address = f"kafka://{others.addresses}"
+            unknown = subprocess.run(
+                [*COMMAND, "cluster", "restore", name, "--store", store, "--log", address, "--backup", "x"],
+                capture_output=True,
+                text=True,
+            )
+            assert unknown.returncode != 0 and second in unknown.stderr
+            assert run("cluster", "restore", name, "--store", store, "--log", address) == f"{name}: 4 shards\n"
+            again = Graph(name, address, tmp_path / "again", "--store", store)
+            try:
+                db = connected(again.address)
+                assert db.query("g.V().count()").one() == before
+                add_chain(db, 5000, 10)
+                run("cluster", "backup", again.address)
+                assert db.query("g.V().count()").one() == before + 10 and db.check() == []
+            finally:
+                again.stop()
+    finally:
+        graph.stop()
+
+
+def test_a_node_that_missed_what_the_log_has_no_more(log, tmp_path):
+    graph = Graph("missed", log, tmp_path / "nodes", "--replicas", "2", "--store", str(tmp_path / "backups"))
+    try:
+        db = mg.connect(graph.address)
+        add_chain(db, 0, 1000)
+        graph.kill("node-1")
+        for count in range(3):
+            db.query("g.addV('later').property(id, n)", {"n": f"later-{count}"})
+            run("cluster", "backup", graph.address)
+        graph.start("node-1")
+        graph.kill("node-0")
+        db.close()
+        db = connected(graph.nodes["node-1"][1].join(("mangrove://", "/missed")))
+        assert db.query("g.V().hasLabel('later').count()").one() == 3 and db.query("g.E().count()").one() == 999
+        assert (graph.directory / "node-1.log").read_text().count("comes from the backup") == 4
+        assert not list((graph.directory / "node-1").glob("*.old"))
+    finally:
+        graph.stop()
+
+
+def test_what_cannot_be_backed_up_says_so(graph, tmp_path):
+    def fails(*arguments):
+        done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+        assert done.returncode != 0
+        return done.stderr
+
+    assert "keeps no backups: start it with --store" in fails("cluster", "backup", graph.address)
+    assert "has no backup of a graph lost" in fails("cluster", "restore", "lost", "--store", tmp_path, "--log", graph.log)
 
 
 def test_reads_and_writes_go_on_while_a_node_is_frozen(log, tmp_path):

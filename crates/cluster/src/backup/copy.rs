@@ -246,7 +246,7 @@ pub fn restore_log(objects: &dyn Objects, backup: &Backup, log: &dyn Log, told: 
     // First without writing: a log that was begun with half a backup is of no use.
     whole(objects, &place, &backup.log, |object| io::copy(object, &mut io::sink()).map(drop).map_err(GraphError::storage))?;
     let mut written = Written { reader: log.reader(0)?, next: 0 };
-    if !written.is_empty()? {
+    if log.first()? > 0 || !written.is_empty()? {
         return Err(GraphError::Invalid("the log has records already: restore into a new one".into()));
     }
     whole(objects, &place, &backup.log, |object| {

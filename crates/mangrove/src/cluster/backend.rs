@@ -179,7 +179,7 @@ impl Backend for ClusterBackend {
     }
 
     fn backup(&self, _: &Path) -> Result<()> {
-        Err(GraphError::Invalid("a graph on many nodes is exported (`mangrove export`), or its log is copied".into()))
+        Err(GraphError::Invalid("`mangrove cluster backup` copies a graph on many nodes, into their store".into()))
     }
 
     fn compact(&self, _: Writer, _: Patience<'_>) -> Result<u64> {

@@ -3,6 +3,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::{
     Array, ArrayRef, Float32Array, Float64Array, Int32Array, LargeStringArray, ListArray, RecordBatch, StringArray,
@@ -16,6 +17,7 @@ use mangrove_ingest::{
     EdgeFiles, ExportError, ExportFormat, Fault, Ingest, IngestOptions, LoadError, LoadOptions, NodeFiles, Quiet, Table,
     TableInput, bytes, export, load,
 };
+use mangrove_testkit::far::SlowView;
 use mangrove_testkit::{Oracle, compare, random, samples};
 use proptest::prelude::*;
 use support::{Files, cell, labels, out_edges, try_load, value, values, vertex};
@@ -298,6 +300,34 @@ fn known_graphs_come_back_from_every_format() {
     assert!(!dir.path().join("out").exists(), "nothing is left of it");
     std::fs::write(dir.path().join("mine.txt"), "").unwrap();
     assert!(matches!(export(&Oracle::modern(), dir.path(), ExportFormat::Csv, &mut Quiet), Err(ExportError::NotEmpty(_))));
+}
+
+/// A graph that is far away is asked for whole pages: a thousand vertices and edges take a few calls, and give the same files.
+#[test]
+fn an_export_asks_for_whole_pages() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let (person, knows) = (
+        graph.ensure_label(ElementKind::Vertex, "person").unwrap(),
+        graph.ensure_label(ElementKind::Edge, "knows").unwrap(),
+    );
+    let ids: Vec<_> = (0..1000).map(|id| Some(ExternalId::Int(id))).collect();
+    let mut vertices = Vec::new();
+    graph.add_vertices(person, &ids, &mut vertices).unwrap();
+    let edge = |at: usize| NewEdge { source: vertices[at], target: vertices[at * 7 % 1000], id: None, time: None };
+    let edges: Vec<_> = (0..1000).map(edge).collect();
+    graph.add_edges(knows, &edges, &mut Vec::new()).unwrap();
+    for format in [ExportFormat::Csv, ExportFormat::Parquet, ExportFormat::GraphSon, ExportFormat::GraphMl] {
+        let (dir, far) = (tempfile::tempdir().unwrap(), SlowView::new(&graph, Duration::ZERO));
+        let [near, from_far] = ["near", "far"].map(|name| dir.path().join(name));
+        export(&graph, &near, format, &mut Quiet).unwrap();
+        export(&far, &from_far, format, &mut Quiet).unwrap();
+        let calls = far.take_calls();
+        assert!(calls <= 30, "{format:?} takes {calls} calls");
+        for file in std::fs::read_dir(&near).unwrap().map(|entry| entry.unwrap().file_name()) {
+            let [near, far] = [&near, &from_far].map(|directory| std::fs::read(directory.join(&file)).unwrap());
+            assert_eq!(near, far, "{format:?} {file:?}");
+        }
+    }
 }
 
 #[test]
