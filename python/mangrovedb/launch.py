@@ -9,7 +9,8 @@ One detached actor keeps each node. A node is a process of its own, `mangrove no
 - The process ends with its actor, because it reads a pipe from it until the end (`--attached`).
 - The process has its log file locked while it lives. So an actor that was started again waits for the end of the process of the last one.
 - An actor stays on its machine, where the shards are, and the node keeps its port. If Ray has lost the machine, it starts the actor on
-  another one: the node reads the log again there. Should the lost one still run for a while, only the last of the two counts.
+  another one: the node gets its shards from a backup there, or reads the whole log. Should the lost one still run for a while, only the
+  last of the two counts.
 """
 
 import json
@@ -41,7 +42,7 @@ PORTS = range(20_000, 32_000)
 LOCAL_ONLY = "without certificates, nodes listen on one machine only: give tls=DIRECTORY, from `mangrove cluster certs`"
 
 
-def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_space="graph", tls=None, log_config=None):
+def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_space="graph", tls=None, log_config=None, store=None):
     """Runs a graph on many nodes under Ray, and returns a handle once all nodes answer. Needs the extra `cluster`.
 
     `log` is the address of the log, `kafka://host:port,host:port`. `data` is a directory for the shards and the output of the nodes.
@@ -54,7 +55,11 @@ def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_spa
     The certificate of a machine must name its address. `log_config` is the file of `mangrove node --log-config`, for brokers on other
     machines. `data`, `tls` and `log_config` are the same paths on each machine. This program reads the last two as well.
 
-    The handle has `address`, `connect()`, `status()` and `down()`. The nodes run until `down()`, or until Ray ends. If one ends
+    `store` is where the nodes keep backups: `s3://bucket/path`, `gs://bucket/path`, `az://container/path`, or a directory that all
+    machines reach. A node gets shards that it does not have from there. It finds its credentials (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL …)
+    in the environment in which Ray was started on its machine.
+
+    The handle has `address`, `connect()`, `status()`, `backup()` and `down()`. The nodes run until `down()`, or until Ray ends. If one ends
     otherwise, it starts again: on its machine, or on another one if Ray has lost that machine. A Ray that a program started by
     `ray.init()` ends with it. One that `ray start --head` started stays. Set RAY_worker_niceness=0 before you start Ray: it gives its
     workers, and so the nodes, a low priority otherwise.
@@ -63,10 +68,10 @@ def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_spa
     Traceback (most recent call last):
     ValueError: shards=2 are for 1 to 2 nodes, not nodes=4
     """
-    _check(name, nodes, shards, log, replicas, copies, id_space, tls)
+    _check(name, nodes, shards, log, replicas, copies, id_space, tls, store)
     tls, log_config, data = (None if path is None else str(Path(path).absolute()) for path in (tls, log_config, data))
     settings = {"name": name, "nodes": nodes, "shards": shards, "log": log, "data": data, "replicas": replicas}
-    settings |= {"tls": tls, "log_config": log_config}
+    settings |= {"tls": tls, "log_config": log_config, "store": _place(store)}
     ray = _ray()
     machines = _machines(ray, tls)
     first = _running(ray, name, 0)
@@ -100,6 +105,18 @@ class Cluster:
     def status(self):
         """The nodes and their shards, as `mangrove cluster status --format json` shows them."""
         return json.loads(_run("cluster", "status", self.address, "--format", "json"))
+
+    def backup(self, *, keep_log=False):
+        """Makes a backup in `store`, while others read and write: `mangrove cluster backup`.
+
+        Then it deletes the log before the last backup but one, unless you say `keep_log`. Returns the name of the backup, the number of its
+        last commit, and its size in MB, as in `{"name": "00000000000000000008-5f71854127f1aa87", "commit": 12, "size_mb": 3.2}`.
+        """
+        if not self._settings.get("store"):
+            raise ValueError("these nodes keep no backups: call down(), and then mg.cluster() with store=")
+        said = _run("cluster", "backup", self.address, *(["--keep-log"] if keep_log else []))
+        name, commit, size_mb = re.fullmatch(r"(\S+): commit (\d+), ([\d.]+) MB\n", said).groups()
+        return {"name": name, "commit": int(commit), "size_mb": float(size_mb)}
 
     def down(self):
         """Ends all nodes, and returns once they have ended. The log and the shards stay, and `cluster` continues with them."""
@@ -195,7 +212,7 @@ class Keeper:
         return _tail(self._log, self._begin)
 
 
-def _check(name, nodes, shards, log, replicas, copies, id_space, tls):
+def _check(name, nodes, shards, log, replicas, copies, id_space, tls, store):
     for what, count in {"nodes": nodes, "shards": shards, "replicas": replicas, "copies": copies}.items():
         if not isinstance(count, int) or isinstance(count, bool):
             raise TypeError(f"{what} is a number, not {count!r}")
@@ -211,9 +228,16 @@ def _check(name, nodes, shards, log, replicas, copies, id_space, tls):
         raise ValueError(f"log is kafka://host:port,host:port, not {log!r}")
     if id_space not in ("graph", "label"):
         raise ValueError(f"id_space is 'graph' or 'label', not {id_space!r}")
+    if store is not None and not (isinstance(store, (str, os.PathLike)) and str(store)):
+        raise ValueError(f"store is s3://bucket/path, gs://bucket/path, az://container/path or a directory, not {store!r}")
     missing = [] if tls is None else [str(path) for file in CERTIFICATES if not (path := Path(tls, file)).is_file()]
     if missing:
         raise ValueError(f"tls is a directory from `mangrove cluster certs`, but {', '.join(missing)} is not there")
+
+
+def _place(store):
+    """Where backups are. A directory becomes a path from the root, because actors work in another directory."""
+    return store if store is None or "://" in str(store) else str(Path(store).absolute())
 
 
 def _ray():
@@ -344,7 +368,8 @@ def _arguments(settings, number, address):
     which = ["--number", str(number), "--of", str(settings["nodes"]), "--replicas", str(settings["replicas"])]
     place = ["--data", str(Path(settings["data"], f"node-{number}")), "--listen", address]
     tls = ["--tls", settings["tls"]] if settings["tls"] else []
-    return ["node", settings["name"], *which, *place, *tls, *_log_options(settings), "--attached"]
+    store = ["--store", settings["store"]] if settings.get("store") else []
+    return ["node", settings["name"], *which, *place, *tls, *_log_options(settings), *store, "--attached"]
 
 
 def _log_options(settings):
@@ -404,10 +429,10 @@ def _tail(log, begin):
 
 
 def _run(*arguments):
-    """What the command writes. Its message as an error if it fails."""
+    """What the command writes. Its message as an error if it fails: on standard error, what it says on its way comes before."""
     done = subprocess.run([*COMMAND, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
-        raise native.OpenError(done.stderr.strip().removeprefix("error: "))
+        raise native.OpenError(re.split("^error: ", done.stderr.strip(), flags=re.MULTILINE)[-1])
     return done.stdout
 
 

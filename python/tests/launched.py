@@ -41,7 +41,7 @@ ELSEWHERE = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-ch
 AGAIN = """
 import sys
 import mangrovedb as mg
-c = mg.cluster("air", shards=4, log=sys.argv[1], data=sys.argv[2])
+c = mg.cluster("air", shards=4, log=sys.argv[1], data=sys.argv[2], store=sys.argv[3])
 print(c.address, c.connect().query("g.V().count()").one())
 """
 
@@ -141,6 +141,33 @@ def port_taken(c, writer, arguments):
     writer.check(c.connect())
 
 
+def backups_fail(c, place):
+    """An error says why, and not what the command was about to do."""
+    place.write_text("no directory")
+    try:
+        c.backup()
+    except mg.OpenError as error:
+        assert "copying" not in str(error) and str(place) in str(error), error
+    else:
+        raise AssertionError("a backup without a place")
+    place.unlink()
+
+
+def backed_up(c, writer):
+    """Makes two backups: the log does not begin at its beginning any more. Gives the name of the second."""
+    first = c.backup(keep_log=True)
+    writer.write(20)
+    second = c.backup()
+    assert first["name"] < second["name"] and first["commit"] < second["commit"] and second["size_mb"] > 0
+    writer.write(20)
+    return second["name"]
+
+
+def comes_from(backup, log):
+    """Whether a node has said that it has shards from a backup."""
+    return f"comes from the backup {backup}" in log.read_text()
+
+
 def first_at(host, port):
     """A server at a port, as soon as it is free."""
     end = time.monotonic() + PATIENCE_S
@@ -186,17 +213,20 @@ def one_machine(directory):
         log, data = f"kafka://{kafka.addresses}", directory / "data"
         refused("no Ray runs here: start one with `ray start --head`", mg.OpenError, name="air", log=log, data=data)
         ray.init(include_dashboard=False, num_cpus=2, _temp_dir=os.environ["RAY_TMPDIR"], log_to_driver=False)
-        arguments = {"name": "air", "nodes": 2, "shards": 4, "log": log, "data": data}
+        arguments = {"name": "air", "nodes": 2, "shards": 4, "log": log, "data": data, "store": directory / "backups"}
         c = first_start(arguments)
         assert [node["shards"] for node in c.status()["nodes"]] == [[0, 2], [1, 3]]
         assert mg.cluster(**arguments).address == c.address
         refused("runs already, with nodes=2, not 3", ValueError, **{**arguments, "nodes": 3})
+        refused("runs already, with store=", ValueError, **{**arguments, "store": None})
         writer = Writer(c.connect())
         killed(c, writer, arguments)
         port_taken(c, writer, arguments)
-        other = [sys.executable, "-c", AGAIN, log, str(data)]
+        other = [sys.executable, "-c", AGAIN, log, str(data), str(arguments["store"])]
         said = subprocess.run(other, capture_output=True, text=True, timeout=60)
         assert said.stdout.split() == [c.address, str(c.connect().query("g.V().count()").one())], said
+        backups_fail(c, arguments["store"])
+        backup = backed_up(c, writer)
         c.down()
         assert nodes() == {}, "down() leaves processes"
         c.down()
@@ -206,7 +236,10 @@ def one_machine(directory):
         (directory / "other" / "node-1").write_text("no directory")
         refused("node-1 does not start", mg.OpenError, **{**arguments, "data": directory / "other"})
         assert nodes() == {}, "a start that failed leaves processes"
+        assert not comes_from(backup, data / "node-0.log")
+        shutil.rmtree(data / "node-0")
         back = mg.cluster(**arguments)
+        assert comes_from(backup, data / "node-0.log")
         writer.check(back.connect())
         back.down()
         ray.shutdown()
@@ -272,6 +305,7 @@ def two_machines(directory):
         ray.init(address=f"{FIRST}:{port}", log_to_driver=False)
         log = {"log": f"kafka://{kafka.addresses}", "log_config": directory / "machine" / "kafka.conf"}
         arguments = {"name": "air", "nodes": 4, "shards": 4, "replicas": 2, "data": directory / "machine" / "data", **log}
+        arguments["store"] = directory / "backups"
         spread(directory, arguments, port)
         ray.shutdown()
 
@@ -287,7 +321,9 @@ def spread(directory, arguments, port):
     writer = Writer(c.connect())
     killed(c, writer, arguments)
     assert hosts(c) == [FIRST, SECOND, FIRST, SECOND]
+    backup = backed_up(c, writer)
     lost(c, writer, second)
+    assert all(comes_from(backup, arguments["data"] / f"node-{at}.log") for at in (1, 3))
     assert mg.cluster(**arguments).address == c.address
     c.down()
     assert nodes() == {}, "down() leaves processes"

@@ -25,7 +25,8 @@ else:
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 CHART = DEPLOY / "helm" / "mangrove"
-UNIT = DEPLOY / "systemd" / "mangrove-node@.service"
+SYSTEMD = DEPLOY / "systemd"
+UNITS = ["mangrove-node@0.service", "mangrove-backup@0.service", "mangrove-backup@0.timer"]
 README = (DEPLOY / "README.md").read_text(encoding="utf-8")
 COMMAND = [sys.executable, "-m", "mangrovedb.cli"]
 # The oldest Kubernetes that the chart takes, and the newest one that is known.
@@ -42,7 +43,7 @@ server: {count: 2, secret: air-server, serviceType: LoadBalancer, resources: {li
 """
 # Nobody listens there.
 NOWHERE = "127.0.0.1:1"
-MISSING = r"Kafka takes no|Kafka does not answer|cannot reach the node at 127\.0\.0\.1:1"
+MISSING = r"Kafka takes no|Kafka does not answer|cannot reach the node at 127\.0\.0\.1:1|has no backup of a graph air"
 
 
 def run(*command, **more):
@@ -78,6 +79,7 @@ def blocks(language=""):
 
 
 KAFKA_PROPERTIES = next(block for block in blocks() if block.startswith("security.protocol="))
+STORE_ENV = next(block for block in blocks() if block.startswith("AWS_ACCESS_KEY_ID="))
 
 
 def commands(text):
@@ -90,8 +92,9 @@ def commands(text):
 
 
 def placed(word, root):
-    """A word of a command, with its files below `root`, and nobody at its addresses."""
+    """A word of a command, with its files and its store below `root`, and nobody at its addresses."""
     word = re.sub(r"(kafka|mangrove)://[^/]+", rf"\1://{NOWHERE}", word)
+    word = re.sub(r"^s3://", "/s3/", word)
     return re.sub(r"(^|=)/(?=\w)", rf"\1{root}/", word)
 
 
@@ -148,6 +151,16 @@ def test_what_the_compose_file_names_is_there(compose):
         assert not ("secrets" in service and service.get("read_only"))
 
 
+def variables(text):
+    """The variables of a file of the environment."""
+    return dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
+
+
+def interpolated(text, environment):
+    """Text with the variables of Compose: ${NAME:-value}."""
+    return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: environment.get(found[1]) or found[2], text)
+
+
 def root_of(name, service, tmp_path):
     """A directory where a service finds its volumes as in its container."""
     root = tmp_path / "roots" / name
@@ -185,13 +198,23 @@ def test_the_commands_of_the_compose_file_are_understood(with_kafka, compose, tm
     assert not (roots["node-0"] / "certs" / "ca.key").exists()
     ours = [name for name, service in services.items() if service["image"] == "mangrove" and name != "certs"]
     assert ours == ["create", "node-0", "node-1", "node-2", "server"]
-    for name in ours:
-        words = shlex.split(services[name]["command"])
-        must_find_its_files(words, roots[name])
-        must_be_understood(words, roots[name])
+    for environment in ({}, {"MANGROVE_STORE": "s3://bucket/graphs"}):
+        for name in ours:
+            words = shlex.split(interpolated(services[name]["command"], environment))
+            assert not any("$" in word for word in words)
+            must_find_its_files(words, roots[name])
+            must_be_understood(words, roots[name])
+            assert ("--store" in words) == name.startswith("node-")
+            assert services[name].get("env_file", []) == ([{"path": "store.env", "required": False}] if "--store" in words else [])
     wrong = [*shlex.split(services["node-0"]["command"]), "--no-such-option"]
     with pytest.raises(AssertionError, match="unexpected argument '--no-such-option'"):
         must_be_understood(wrong, roots["node-0"])
+
+
+def test_the_image_has_the_directories_of_the_nodes(compose):
+    # A volume that is new has the owner of the directory in the image, and without one root.
+    made = re.search(r"install --directory --owner mangrove --mode 700 (.*)", (DEPLOY / "Dockerfile").read_text())[1].split()
+    assert set(made) == {at for at in mounts(compose["services"]["node-0"]) if at != "/certs"}
 
 
 def rendered(helm, version, *values, chart=CHART):
@@ -203,11 +226,18 @@ def rendered(helm, version, *values, chart=CHART):
 
 @pytest.fixture(scope="module")
 def values(tmp_path_factory):
-    """The values of README.md, and more of them."""
+    """The values of README.md, and more of them: those for backups, too."""
     files = [tmp_path_factory.mktemp("values") / name for name in ("air.yaml", "more.yaml")]
-    for file, text in zip(files, (blocks("yaml")[0], MORE_VALUES)):
+    first, backups = blocks("yaml")
+    for file, text in zip(files, (first, MORE_VALUES + backups)):
         file.write_text(text)
     return files
+
+
+def pod_of(made):
+    """The pod that an object makes, with its labels, or None."""
+    spec = made["spec"].get("jobTemplate", made)["spec"]
+    return spec.get("template")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -217,8 +247,8 @@ def test_the_objects_of_the_chart_are_valid(helm, values, version, count):
     for made in objects:
         kubernetes_validate.validate(made, version, strict=True)
     kinds = ["Deployment", "Job", "PodDisruptionBudget", "Service", "Service", "StatefulSet"]
-    assert sorted(made["kind"] for made in objects) == sorted(kinds + ["NetworkPolicy"] * (count - 1))
-    pods = {made["kind"]: made["spec"]["template"] for made in objects if "template" in made["spec"]}
+    assert sorted(made["kind"] for made in objects) == sorted(kinds + ["NetworkPolicy", "CronJob"] * (count - 1))
+    pods = {made["kind"]: pod for made in objects if (pod := pod_of(made))}
     for made in objects:
         selector = made["spec"].get("selector") or made["spec"].get("podSelector", {})
         wanted = selector.get("matchLabels", selector).items()
@@ -235,6 +265,9 @@ def test_the_chart_asks_for_what_is_missing(helm, values):
     assert refused.returncode != 0 and "kafka" in refused.stderr and "image" in refused.stderr
     refused = run(helm, "template", "air", CHART, "--kube-version", VERSIONS[0], "--values", values[0], "--set", "node=3")
     assert refused.returncode != 0 and "node" in refused.stderr
+    for wrong in ("backups.schedule=@daily", "store.place=/backups"):
+        refused = run(helm, "template", "air", CHART, "--kube-version", VERSIONS[0], "--values", values[0], "--set", wrong)
+        assert refused.returncode != 0 and "/store/place" in refused.stderr
     done(helm, "lint", "--strict", CHART, "--values", values[0], "--kube-version", VERSIONS[1])
 
 
@@ -244,6 +277,7 @@ def home(with_kafka, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (home / "kafka.properties").write_text(KAFKA_PROPERTIES)
+    (home / "store.env").write_text(STORE_ENV)
     for block in blocks():
         for words in commands(block):
             if is_local(words):
@@ -263,10 +297,16 @@ def secrets(home):
         yield name, files
 
 
+def variables_of_secrets(home):
+    """The Secrets that README.md makes from files of the environment: their variables by name."""
+    found = re.findall(r"kubectl create secret generic (\S+) --from-env-file=(\S+)", README)
+    return {name: variables((home / file).read_text()) for name, file in found}
+
+
 def test_the_commands_of_the_chart_are_understood(helm, values, home, tmp_path):
-    known = dict(secrets(home))
-    pods = [made["spec"]["template"]["spec"] for made in rendered(helm, VERSIONS[0], *values) if "template" in made["spec"]]
-    assert len(pods) == 3
+    known, known_variables = dict(secrets(home)), variables_of_secrets(home)
+    pods = [pod["spec"] for made in rendered(helm, VERSIONS[0], *values) if (pod := pod_of(made))]
+    assert len(pods) == 4
     for pod in pods:
         (container,) = pod["containers"]
         root = tmp_path / container["name"]
@@ -284,7 +324,9 @@ def test_the_commands_of_the_chart_are_understood(helm, values, home, tmp_path):
             words = [word.replace(f"$({variable['name']})", value) for word in words]
         assert not any("$" in word for word in words)
         must_find_its_files(words, root)
-        must_be_understood(words, root)
+        environment = [known_variables[source["secretRef"]["name"]] for source in container.get("envFrom", [])]
+        assert ("AWS_ACCESS_KEY_ID" in dict(*environment)) == ("s3://backups.example.com/graphs" in words) == (container["name"] == "node")
+        must_be_understood(words, root, env=os.environ | dict(*environment))
 
 
 def test_the_certificates_of_the_readme_are_for_the_hosts_of_the_chart(helm, values):
@@ -305,7 +347,7 @@ def test_the_commands_of_the_notes_are_understood(helm, values, home, tmp_path):
     assert "wss://air-server.default.svc:8182/gremlin" in text
     (tmp_path / "tls").symlink_to(home / "certs" / "me")
     found = [*commands(text)]
-    assert len(found) == 2
+    assert len(found) == 3
     for words in found:
         must_be_understood(words, tmp_path)
 
@@ -317,25 +359,48 @@ def test_the_commands_of_the_readme_are_understood(home, tmp_path):
     for name in ("tls", "certs"):
         (root / name).symlink_to(home / "certs" / "me")
     found = [words for block in blocks() for words in commands(block) if not is_local(words)]
-    assert len(found) == 10
+    assert len(found) == 13
     for words in found:
         must_be_understood(words, root, cwd=home)
 
 
-def test_the_unit_is_valid(tmp_path):
+@pytest.fixture
+def units(tmp_path):
+    """The units, for node 0 and with a program that is there."""
+    for unit in UNITS:
+        text = (SYSTEMD / unit.replace("@0", "@")).read_text()
+        (tmp_path / unit).write_text(text.replace("/opt/mangrove/bin/mangrove", shutil.which("true")))
+    return tmp_path
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_units_are_valid(units, unit):
     analyze = shutil.which("systemd-analyze") or left_out("no systemd-analyze")
-    unit = tmp_path / "mangrove-node@0.service"
-    unit.write_text(UNIT.read_text().replace("/opt/mangrove/bin/mangrove", shutil.which("true")))
-    checked = run(analyze, "verify", unit)
+    checked = run(analyze, "verify", units / unit, env={**os.environ, "SYSTEMD_UNIT_PATH": f"{units}:"})
     assert (checked.returncode, checked.stderr) == (0, ""), checked.stderr
-    if "--offline" in done(analyze, "--help"):
-        done(analyze, "security", "--offline=true", "--threshold=20", unit)  # 2.0 of 10
+    if unit.endswith(".service") and "--offline" in done(analyze, "--help"):
+        done(analyze, "security", "--offline=true", "--threshold=20", units / unit)  # 2.0 of 10
 
 
-def test_the_command_of_the_unit_is_understood(with_kafka, tmp_path):
-    variables = dict(re.findall(r"^(\w+)=(.*)$", (DEPLOY / "systemd" / "node.env").read_text(), re.MULTILINE))
-    (command,) = re.findall(r"^ExecStart=/opt/mangrove/bin/(.*)$", UNIT.read_text().replace("\\\n", " "), re.MULTILINE)
-    expanded = re.sub(r"\$\{(\w+)\}", lambda found: variables[found[1]], command)
-    (tmp_path / "etc" / "mangrove").mkdir(parents=True)
-    (tmp_path / "etc" / "mangrove" / "kafka.properties").write_text(KAFKA_PROPERTIES)
-    must_be_understood(shlex.split(expanded.replace("%i", "0").replace("%S", "/var/lib")), tmp_path)
+def command_of(unit, environment):
+    """The words of the command of a unit, for node 0: ${NAME} is one word or a part of it, and $NAME is as many words as it has."""
+    (command,) = re.findall(r"^ExecStart=/opt/mangrove/bin/(.*)$", (SYSTEMD / unit).read_text().replace("\\\n", " "), re.MULTILINE)
+    command = re.sub(r"\$\{(\w+)\}", lambda found: environment[found[1]], command)
+    command = re.sub(r"(?<=\s)\$(\w+)(?=\s|$)", lambda found: environment[found[1]], command)
+    return shlex.split(command.replace("%i", "0").replace("%S", "/var/lib"))
+
+
+@pytest.mark.parametrize("store", [[], ["--store", "s3://backups.example.com/graphs"]])
+def test_the_commands_of_the_units_are_understood(with_kafka, tmp_path, store):
+    environment = variables((SYSTEMD / "node.env").read_text())
+    assert environment["STORE_OPTION"] == ""
+    environment["STORE_OPTION"] = " ".join(store)
+    etc = tmp_path / "etc" / "mangrove"
+    etc.mkdir(parents=True)
+    (etc / "kafka.properties").write_text(KAFKA_PROPERTIES)
+    done(*COMMAND, "cluster", "certs", tmp_path / "certs", "me")
+    (etc / "tls").symlink_to(tmp_path / "certs" / "me")
+    words = command_of("mangrove-node@.service", environment)
+    assert words[words.index("/etc/mangrove/kafka.properties") + 1 :] == store
+    must_be_understood(words, tmp_path)
+    must_be_understood(command_of("mangrove-backup@.service", environment), tmp_path)

@@ -68,6 +68,8 @@ def test_nodes_under_ray_are_killed_and_come_back(tmp_path, short_path, machines
         ({"log": "127.0.0.1:9092"}, ValueError, "log is kafka://host:port,host:port, not '127.0.0.1:9092'"),
         ({"id_space": "all"}, ValueError, "id_space is 'graph' or 'label', not 'all'"),
         ({"tls": "nowhere"}, ValueError, "tls is a directory from `mangrove cluster certs`, but nowhere/ca.pem, .* is not there"),
+        ({"store": ""}, ValueError, "store is s3://bucket/path, .* or a directory, not ''"),
+        ({"store": 7}, ValueError, "store is s3://bucket/path, .* or a directory, not 7"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, error, message):
@@ -79,6 +81,25 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r'this needs Ray: pip install "mangrovedb\[cluster\]"'):
         mg.cluster(**GOOD)
+
+
+def test_a_store_is_found_from_any_directory(tmp_path, monkeypatch):
+    from mangrovedb.launch import _arguments, _place
+
+    monkeypatch.chdir(tmp_path)
+    assert _place("s3://bucket/graphs") == "s3://bucket/graphs" and _place(None) is None
+    assert _place("backups") == _place(Path("backups")) == str(tmp_path / "backups")
+    settings = {**GOOD, "nodes": 2, "replicas": 1, "tls": None, "log_config": None}
+    words = _arguments({**settings, "store": "s3://bucket/graphs"}, 0, "127.0.0.1:7701")
+    assert words[words.index("--store") + 1] == "s3://bucket/graphs"
+    assert "--store" not in _arguments(settings, 0, "127.0.0.1:7701"), "settings of an actor from before there were backups"
+
+
+def test_without_a_store_the_error_says_how_to_get_one():
+    from mangrovedb.launch import Cluster
+
+    with pytest.raises(ValueError, match=r"these nodes keep no backups: call down\(\), and then mg.cluster\(\) with store="):
+        Cluster({"name": "air", "nodes": 2, "tls": None, "store": None}).backup()
 
 
 def test_nodes_with_the_same_shards_are_on_different_machines():
