@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{GraphError, Result};
+use mangrove_graph::{GraphError, ReadContext, Result};
 
 use crate::at_once::at_once;
 use crate::change::ClusterChange;
@@ -22,12 +22,14 @@ const NOBODY: Duration = Duration::from_secs(30);
 const TRYING: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 /// The changes of a transaction are in the record of its commit if they have so many bytes at most. Otherwise they are in parts before it.
-const INLINE_BYTES: usize = 8 << 20;
+pub(crate) const INLINE_BYTES: usize = 8 << 20;
 const PARTS_AT_ONCE: usize = 4;
 /// A writer that does not answer to a commit of fewer bytes may be frozen.
 const HURRIED_BYTES: usize = 64 << 10;
 /// How long the shards may take to apply a large transaction, before the next one can begin.
 const APPLYING: Duration = Duration::from_secs(300);
+/// So many nodes are asked which one writes, before a query is run here.
+const ASKED_MAX: usize = 3;
 /// A lost commit is looked for so long.
 const LOOK: Duration = Duration::from_secs(60);
 
@@ -174,21 +176,66 @@ impl ClusterTransaction {
 
     /// Asks the nodes whether a transaction was made.
     fn look_for(&self, request: RequestId) -> Result<Option<u64>> {
-        let (until, mut sought) = (Instant::now() + LOOK, Sought::Last);
-        while Instant::now() < until {
-            let asked =
-                self.gateway.peers().writer(sought).and_then(|writer| writer.call_or_give_up(&Call::WasMade(request), None));
-            match asked {
-                Ok(Reply::Made(made)) => return Ok(made),
-                Ok(Reply::Elsewhere { writer }) => sought = Sought::told(writer),
-                Ok(_) => return Err(damaged("what was made")),
-                Err(_) => sought = Sought::Another,
-            }
-            std::thread::sleep(PAUSE);
-        }
-        let message = "no node says whether this transaction was made: look before you repeat it".into();
-        Err(GraphError::Storage { message, source: None })
+        look_for(&self.gateway, request)
     }
+}
+
+/// Asks the nodes whether a transaction was made. If it was not, it never will be.
+fn look_for(gateway: &Gateway, request: RequestId) -> Result<Option<u64>> {
+    let (until, mut sought) = (Instant::now() + LOOK, Sought::Last);
+    while Instant::now() < until {
+        let asked = gateway.peers().writer(sought).and_then(|writer| writer.call_or_give_up(&Call::WasMade(request), None));
+        match asked {
+            Ok(Reply::Made(made)) => return Ok(made),
+            Ok(Reply::Elsewhere { writer }) => sought = Sought::told(writer),
+            Ok(_) => return Err(damaged("what was made")),
+            Err(_) => sought = Sought::Another,
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let message = "no node says whether this transaction was made: look before you repeat it".into();
+    Err(GraphError::Storage { message, source: None })
+}
+
+/// Asks the node that writes to run a small query. Gives what the query gave; `None` if it is to be run here.
+///
+/// # Errors
+/// If the limits end it; then nothing was stored. [`GraphError::Storage`] if its changes were stored, or may be, and what it gave is lost.
+pub fn run(gateway: &Gateway, query: &[u8], limits: &ReadContext) -> Result<Option<Vec<u8>>> {
+    let (request, mut sought) = (RequestId(uuid::Uuid::new_v4().as_u128()), Sought::Last);
+    for _ in 0..ASKED_MAX {
+        let left = limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let call = Call::Run { request, left, query: query.to_vec() };
+        let Ok(writer) = gateway.peers().writer(sought) else { return Ok(None) };
+        match writer.call_or_give_up(&call, Some(limits)) {
+            Ok(Reply::Ran { given, commits: false }) => return Ok(Some(given)),
+            Ok(Reply::Ran { given, .. }) => {
+                let number = match writer.call_or_give_up(&Call::Outcome(request), None) {
+                    Ok(Reply::Committed(number)) => Some(number),
+                    Ok(Reply::Elsewhere { .. }) => None,
+                    // It may have committed all the same.
+                    _ => look_for(gateway, request)?,
+                };
+                number.into_iter().for_each(|number| gateway.has_seen(number));
+                return Ok(number.map(|_| given));
+            }
+            Ok(Reply::Elsewhere { writer }) => sought = Sought::told(writer),
+            Ok(_) => return Ok(None),
+            Err(error) => {
+                return match (look_for(gateway, request)?, error) {
+                    (Some(number), _) => Err(GraphError::Storage {
+                        message: format!(
+                            "the changes of this query were stored, by commit {number}, but what it gave is lost"
+                        ),
+                        source: None,
+                    }),
+                    (None, error @ (GraphError::Stopped | GraphError::Late(_))) => Err(error),
+                    (None, _) => Ok(None),
+                };
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Writes what the log has said to it, as a place where it may begin, between two transactions.
@@ -210,7 +257,7 @@ pub fn base(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<PartAt> {
 }
 
 /// The next cut. The shards may have much to apply before it.
-fn next_cut(gateway: &Gateway, number: u64) -> Result<Arc<HeldCut>> {
+pub(crate) fn next_cut(gateway: &Gateway, number: u64) -> Result<Arc<HeldCut>> {
     let until = Instant::now() + APPLYING;
     loop {
         match gateway.cut_from(number + 1, Duration::ZERO, None) {

@@ -80,6 +80,8 @@ struct Found {
     name: String,
     identity: Option<Identity>,
     graph: GraphRecord,
+    /// The node of this process and where others reach it, if it is one.
+    own: Option<(String, Arc<dyn Peer>)>,
     state: Mutex<State>,
     /// A thread has tried to connect.
     tried: Condvar,
@@ -124,19 +126,29 @@ impl Ways {
                     let seeds = address.nodes.clone();
                     let state = State { seeds, members, writer, asked: Some(Instant::now()), links, ..State::default() };
                     let name = name.to_owned();
-                    return Ok(Self(Arc::new(Found {
-                        name,
-                        identity,
-                        graph,
-                        state: Mutex::new(state),
-                        tried: Condvar::new(),
-                    })));
+                    return Ok(Self::new(name, identity, graph, None, state));
                 }
                 Ok(_) => why = Some(GraphError::Unavailable(format!("the node at {node} said something else"))),
                 Err(error) => why = Some(error),
             }
         }
         Err(why.unwrap_or_else(|| GraphError::Invalid("an address without nodes".into())))
+    }
+
+    fn new(
+        name: String,
+        identity: Option<Identity>,
+        graph: GraphRecord,
+        own: Option<(String, Arc<dyn Peer>)>,
+        state: State,
+    ) -> Self {
+        Self(Arc::new(Found { name, identity, graph, own, state: Mutex::new(state), tried: Condvar::new() }))
+    }
+
+    /// The ways from a node to all nodes: to itself, within this process, and to the others. `address` is where others reach it.
+    pub fn of_node(graph: GraphRecord, name: &str, address: &str, own: Arc<dyn Peer>, identity: Option<Identity>) -> Self {
+        let state = State { seeds: vec![address.to_owned()], ..State::default() };
+        Self::new(name.to_owned(), identity, graph, Some((address.to_owned(), own)), state)
     }
 
     /// The graph and its members.
@@ -162,7 +174,9 @@ impl Found {
     /// The members that have shards: those that are connected, and the others.
     fn members(&self) -> (Vec<Member>, Vec<Member>) {
         let state = self.state();
-        let is_connected = |member: &Member| state.links.get(&member.address).is_some_and(|link| !link.is_gone());
+        let is_connected = |member: &Member| {
+            self.own(&member.address).is_some() || state.links.get(&member.address).is_some_and(|link| !link.is_gone())
+        };
         state.members.iter().filter(|member| !member.shards.is_empty()).cloned().partition(is_connected)
     }
 
@@ -172,8 +186,7 @@ impl Found {
         loop {
             let is_idle = of.state().awaited.is_empty(); // before the look at what is connected
             let (connected, others) = of.members();
-            let there =
-                connected.into_iter().filter_map(|member| Some((of.connected(&member.address)? as _, member.shards)));
+            let there = connected.into_iter().filter_map(|member| Some((of.connected(&member.address)?, member.shards)));
             let there: Vec<ShardNode> = there.collect();
             let covered: BTreeSet<u16> = there.iter().flat_map(|(_, shards)| shards).copied().collect();
             let missing = (0..of.graph.placement.shards).find(|shard| !covered.contains(shard));
@@ -191,9 +204,25 @@ impl Found {
         }
     }
 
-    /// A connection that is there.
-    fn connected(&self, address: &str) -> Option<Arc<Link>> {
-        self.state().links.get(address).filter(|link| !link.is_gone()).cloned()
+    /// The node of this process, if it is the one with that address.
+    fn own(&self, address: &str) -> Option<&Arc<dyn Peer>> {
+        self.own.as_ref().filter(|(own, _)| own == address).map(|(_, peer)| peer)
+    }
+
+    /// A way that is there.
+    fn connected(&self, address: &str) -> Option<Arc<dyn Peer>> {
+        if let Some(own) = self.own(address) {
+            return Some(own.clone());
+        }
+        self.state().links.get(address).filter(|link| !link.is_gone()).map(|link| link.clone() as _)
+    }
+
+    /// A way to an address, new or old.
+    fn way(&self, address: &str) -> Result<Arc<dyn Peer>> {
+        match self.own(address) {
+            Some(own) => Ok(own.clone()),
+            None => Ok(self.link(address)?),
+        }
     }
 
     /// Makes a connection in another thread.
@@ -266,7 +295,7 @@ impl Found {
         drop(state);
         let mut why = GraphError::Unavailable("the graph has no nodes".into());
         for address in addresses {
-            match self.link(&address).and_then(|link| link.call_or_give_up(&Call::Hello, None)) {
+            match self.way(&address).and_then(|way| way.call_or_give_up(&Call::Hello, None)) {
                 Ok(Reply::Hello { graph, members, writer }) if graph.id == self.graph.id => {
                     let mut state = self.state();
                     (state.members, state.writer, state.asked) = (members, writer, Some(Instant::now()));
@@ -297,8 +326,8 @@ impl Found {
             // One that is connected comes first: cuts are kept by those who gave them.
             wanted.sort_by_key(|address| self.state().links.get(address).is_none_or(|link| link.is_gone()));
             for address in wanted {
-                match self.link(&address) {
-                    Ok(link) => return Ok(link),
+                match self.way(&address) {
+                    Ok(way) => return Ok(way),
                     Err(error) => why = error,
                 }
             }
@@ -340,9 +369,8 @@ impl Peers for Ways {
 
     fn all(&self) -> Result<Vec<(String, Way)>> {
         self.0.ask(Duration::ZERO)?;
-        let way = |address: &str| Ok(self.0.link(address)? as Arc<dyn Peer>);
         let (connected, others) = self.0.members();
-        Ok(connected.into_iter().chain(others).map(|member| (member.name, way(&member.address))).collect())
+        Ok(connected.into_iter().chain(others).map(|member| (member.name, self.0.way(&member.address))).collect())
     }
 
     fn writer(&self, sought: Sought) -> Result<Arc<dyn Peer>> {

@@ -10,8 +10,10 @@ use mangrove_directory::{Bulk, CheckReport, Patience, Store, StoreStats, Transac
 use mangrove_graph::{GraphError, GraphView, GraphWrite, KeyId, LabelId, ReadContext, Result};
 use mangrove_ingest::Progress;
 use mangrove_lake::LakeChanges;
+use mangrove_query::{Parameters, Query, QueryOptions};
 
 use crate::bookmark::Bookmark;
+use crate::stream::Rows;
 
 /// Takes a view of a graph.
 pub type ViewLater = Box<dyn Fn() -> Result<Box<dyn BackendView>> + Send + Sync>;
@@ -51,6 +53,20 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// [`GraphError::ReadOnly`](mangrove_graph::GraphError) if the graph cannot be written.
     fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>>;
+
+    /// Runs a small query that writes where that takes the least time; `None` if it is to be run here, in a transaction that begins then.
+    ///
+    /// # Errors
+    /// If `writer` has a transaction open, or if the limits end it; then nothing was stored. If it is not known whether its changes were.
+    fn run_elsewhere(
+        &self,
+        _query: &Query,
+        _parameters: &Parameters,
+        _options: &QueryOptions,
+        _writer: Writer,
+    ) -> Result<Option<Rows>> {
+        Ok(None)
+    }
 
     fn is_read_only(&self) -> bool;
 

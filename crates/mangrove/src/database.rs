@@ -263,9 +263,13 @@ impl Database {
         let memory = Memory::new(options);
         let options = &self.shared.procedures.options(options);
         if query.writes() {
-            let rows = self.write(query, options, |graph, options| {
-                Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))
-            })?;
+            let writer = Writer { is_brief: true, ..Writer::this_thread() };
+            let rows = match self.shared.backend.run_elsewhere(query, parameters, options, writer)? {
+                Some(rows) => rows,
+                None => self.write(query, options, |graph, options| {
+                    Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))
+                })?,
+            };
             watch.iter_mut().for_each(|watch| watch.all_given(rows.values.len() as u64));
             return Ok(ResultStream::finished(rows, &*self.shared.backend, memory, reports));
         }

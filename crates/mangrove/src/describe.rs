@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
+use mangrove_graph::wire::deeper;
 use mangrove_graph::{EdgeRef, GraphView, Subgraph, Tree, Value, VertexId};
+use serde::{Deserialize, Serialize};
 
 use crate::QueryOptions;
 use crate::error::QueryError;
@@ -13,7 +15,7 @@ use crate::memory::Memory;
 use crate::records::Records;
 
 /// A value of a result with nothing left to look up.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Described {
     /// A value that holds no element.
     Plain(Value),
@@ -21,30 +23,32 @@ pub enum Described {
     Edge(Box<EdgeRecord>),
     VertexProperty(Box<VertexPropertyRecord>),
     Property(Box<LonePropertyRecord>),
-    List(Vec<Described>),
-    Set(Vec<Described>),
+    List(#[serde(with = "deeper")] Vec<Described>),
+    Set(#[serde(with = "deeper")] Vec<Described>),
     /// Entries in their original order.
-    Map(Vec<(Described, Described)>),
-    Entry(Box<(Described, Described)>),
+    Map(#[serde(with = "deeper")] Vec<(Described, Described)>),
+    Entry(#[serde(with = "deeper")] Box<(Described, Described)>),
     Path {
+        #[serde(with = "deeper")]
         objects: Vec<Described>,
         /// The labels that `as()` gave to each object.
         labels: Vec<Vec<Arc<str>>>,
     },
-    Tree(Vec<Branch>),
+    Tree(#[serde(with = "deeper")] Vec<Branch>),
     Subgraph {
         vertices: Vec<VertexRecord>,
         edges: Vec<EdgeRecord>,
     },
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Branch {
     pub value: Described,
+    #[serde(with = "deeper")]
     pub below: Vec<Branch>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VertexRecord {
     pub internal: VertexId,
     /// Null if the vertex was removed after the query saw it.
@@ -56,7 +60,7 @@ pub struct VertexRecord {
 }
 
 /// The values of a vertex under one key.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PropertyRecord {
     pub key: Arc<str>,
     /// The key takes several values (list or set cardinality), even if this vertex has only one.
@@ -64,14 +68,14 @@ pub struct PropertyRecord {
     pub values: Vec<ValueRecord>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValueRecord {
     pub ordinal: u32,
     pub value: Value,
     pub meta: Vec<(Arc<str>, Value)>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EdgeRecord {
     pub internal: EdgeRef,
     /// Null if the edge was removed after the query saw it.
@@ -83,14 +87,14 @@ pub struct EdgeRecord {
 }
 
 /// An end of an edge.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EndRecord {
     pub id: Value,
     pub label: Arc<str>,
 }
 
 /// A property of an edge or of a property.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LonePropertyRecord {
     /// The property as queries know it.
     pub element: Value,
@@ -98,7 +102,7 @@ pub struct LonePropertyRecord {
     pub value: Value,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VertexPropertyRecord {
     /// Distinguishes the values under one key of one vertex.
     pub ordinal: u32,

@@ -244,7 +244,12 @@ fn whole(
 pub fn restore_log(objects: &dyn Objects, backup: &Backup, log: &dyn Log, told: &mut dyn FnMut(u64)) -> Result<()> {
     let place = place_of(&backup.graph.name, backup.base);
     // First without writing: a log that was begun with half a backup is of no use.
-    whole(objects, &place, &backup.log, |object| io::copy(object, &mut io::sink()).map(drop).map_err(GraphError::storage))?;
+    let look = |object: &mut dyn Read| io::copy(object, &mut io::sink()).map(drop).map_err(GraphError::storage);
+    whole(objects, &place, &backup.log, look)?;
+    for shard in &backup.shards {
+        let place = format!("{place}/{}", shard_name(shard.shard));
+        shard.files.iter().try_for_each(|file| whole(objects, &place, file, look))?;
+    }
     let mut written = Written { reader: log.reader(0)?, next: 0 };
     if log.first()? > 0 || !written.is_empty()? {
         return Err(GraphError::Invalid("the log has records already: restore into a new one".into()));

@@ -18,6 +18,11 @@ impl<T: ShardWrite> ClusterChange<Recorder<T>> {
         Ok(())
     }
 
+    /// The bytes of what was done since.
+    pub fn recorded_bytes(&self) -> usize {
+        self.stores.iter().map(Recorder::section_bytes).sum()
+    }
+
     /// What was done since the last call, shard by shard. Fails if a shard would refuse it.
     pub fn take_sections(&mut self) -> Result<Vec<Section>> {
         self.can_commit()?;

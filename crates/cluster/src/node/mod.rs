@@ -8,12 +8,14 @@
 //!   turns     the turn to write
 //!   role      the writer's role
 //!   session   who is connected, and what it holds
+//!   own       transactions of the node itself, for clients whose queries it runs
 //!   local     a node of this process, for a gateway of this process
 //! ```
 
 mod host;
 mod keeping;
 mod local;
+mod own;
 mod role;
 mod session;
 mod store;
@@ -30,6 +32,7 @@ use mangrove_graph::{GraphError, Result};
 
 pub use self::keeping::Keeping;
 pub use self::local::LocalPeer;
+pub use self::own::{OwnTransaction, OwnTransactions, Ran, Runner};
 pub use self::role::Outcome;
 pub use self::session::Session;
 pub use self::store::{CutView, ShardStore};
@@ -72,6 +75,8 @@ pub struct Node {
     role: Arc<Role>,
     turns: Arc<Turns>,
     keeping: Option<Keeping>,
+    /// What runs queries for clients. It knows the node, too, until that ends.
+    runner: Mutex<Option<Arc<dyn Runner>>>,
     /// Held by who makes a copy of a shard.
     copying: Mutex<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -112,6 +117,7 @@ impl Node {
             role,
             turns,
             keeping,
+            runner: Mutex::default(),
             copying: Mutex::default(),
             threads: Mutex::new(threads),
             is_asked_to_stop: AtomicBool::new(false),
@@ -229,8 +235,18 @@ impl Node {
         self.hosts.get(&shard).ok_or_else(missing)
     }
 
+    /// From now on, it runs small queries of clients that write.
+    pub fn run_with(&self, runner: Arc<dyn Runner>) {
+        *self.runner.lock().unwrap_or_else(PoisonError::into_inner) = Some(runner);
+    }
+
+    fn runner(&self) -> Option<Arc<dyn Runner>> {
+        self.runner.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Gives up the writer's role, and ends its threads.
     pub fn stop(&self) {
+        drop(self.runner.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.role.leave();
         self.tail.stop();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));

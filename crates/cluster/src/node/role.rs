@@ -71,6 +71,8 @@ struct Known {
     is_writer: bool,
     /// When the log was read last.
     heard: Option<Instant>,
+    /// How many transactions were submitted here.
+    submitted: u64,
     /// How often the role was lost. What was computed on transactions that were refused then must not be made.
     generation: u64,
     /// Whether the writer of the log is taken for dead.
@@ -128,16 +130,19 @@ impl Known {
         self.heard.is_none_or(|heard| heard.elapsed() > long)
     }
 
-    /// Lets shards compress what they have if they got much since they could.
-    fn end_labels(&mut self, transaction: &mut Transaction) {
+    /// Lets shards compress what they have if they got much since they could. Returns whether one did.
+    fn end_labels(&mut self, transaction: &mut Transaction) -> bool {
+        let mut have_ended = false;
         for section in &mut transaction.sections {
             let bytes = self.unsealed.entry(section.shard).or_default();
             *bytes += section.changes.len() + section.earlier.len() * PART_BYTES;
             if *bytes >= SEALED_BYTES {
                 *bytes = 0;
                 section.changes = [&section.changes, &END_LABELS[..]].concat().into();
+                have_ended = true;
             }
         }
+        have_ended
     }
 
     /// What was done after a number, in order. Of a transaction with parts, this is not known.
@@ -367,20 +372,27 @@ impl Role {
         }
     }
 
-    /// Submits a transaction, in the turn of who submits. It was computed in a generation of the role.
-    pub fn submit(&self, mut transaction: Transaction, generation: u64) -> Receiver<Outcome> {
+    /// Submits a transaction, in the turn of who submits. It was computed in a generation of the role. Says also whether more was done than it says.
+    pub fn submit(&self, mut transaction: Transaction, generation: u64) -> (Receiver<Outcome>, bool) {
         let (reply, outcome) = sync_channel(1);
         let mut known = self.known();
         if known.barred.contains(&transaction.request) {
             let _ = reply.send(Err(Some(self.process))); // nobody waits for it any more
-            return outcome;
+            return (outcome, false);
         }
-        known.end_labels(&mut transaction);
+        let does_more = known.end_labels(&mut transaction);
+        known.submitted += 1;
         if generation == known.generation && !known.made.contains_key(&transaction.request) {
             known.pending.push_back((transaction.request, transaction.sections.clone()));
         }
         let _ = self.inbox.send(Input::Submit(transaction, reply, generation)); // if the role has ended, so has the channel of the outcome
-        outcome
+        (outcome, does_more)
+    }
+
+    /// The generation of the role, and how many transactions were submitted here, while this process is the writer.
+    pub fn submitted(&self) -> Option<(u64, u64)> {
+        let known = self.known();
+        (known.is_writer && !known.has_not_heard(QUIET)).then_some((known.generation, known.submitted))
     }
 
     /// Writes the first changes of a large transaction to the log, and waits until they are there.
@@ -447,7 +459,7 @@ impl Role {
         drop(known);
         // A commit that does nothing comes after all that this process, or a writer before it, has sent.
         let proof = Transaction { request: RequestId(uuid::Uuid::new_v4().as_u128()), sections: Vec::new() };
-        self.waited(&self.submit(proof, generation))?.map_err(|_| unknown())?;
+        self.waited(&self.submit(proof, generation).0)?.map_err(|_| unknown())?;
         let mut known = self.known();
         let made = known.made.get(&request).copied();
         if made.is_some() {
@@ -582,7 +594,7 @@ mod tests {
             log.loses.store(true, Ordering::Relaxed);
             let (generation, since) = role.since(0, 0).unwrap();
             assert_eq!(since, Some(Vec::new()));
-            let first = role.submit(transaction(1), generation);
+            let (first, _) = role.submit(transaction(1), generation);
             assert_eq!(role.since(0, 0).unwrap().1.map(|since| since.len()), Some(1), "the next one sees it");
             let other = Record::Open { term: 9, writer: 8 };
             log.append(other.to_bytes().unwrap()).unwrap();
@@ -593,8 +605,8 @@ mod tests {
             }
             let (now, since) = role.since(0, 0).unwrap();
             assert_eq!((now, since), (generation + 1, Some(Vec::new())));
-            assert_eq!(role.submit(transaction(2), generation).recv().unwrap(), Err(None));
-            assert_eq!(role.submit(transaction(3), now).recv().unwrap(), Ok(1));
+            assert_eq!(role.submit(transaction(2), generation).0.recv().unwrap(), Err(None));
+            assert_eq!(role.submit(transaction(3), now).0.recv().unwrap(), Ok(1));
         });
     }
 

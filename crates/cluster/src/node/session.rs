@@ -1,6 +1,7 @@
 //! Who is connected to a node, and what it holds there. All of that ends with the connection.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,8 @@ use mangrove_graph::{CancelToken, GraphError, ReadContext, Result};
 
 use super::Node;
 use super::host::Host;
+use super::own::Ran;
+use super::role::Outcome;
 use super::turns::Ticket;
 use crate::log::{PartAt, Reached, RequestId, Section, TRANSACTION_BYTES_MAX, Transaction};
 use crate::section::is_section;
@@ -19,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const WAITING: Duration = Duration::from_secs(1);
 /// So many turns that ended before they began are remembered.
 const ENDED_MAX: usize = 1_000;
+/// A client may leave so many queries without a question for their outcome.
+const OUTCOMES_MAX: usize = 1_000;
 /// No query runs longer.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -41,11 +46,14 @@ pub struct Session {
     turns: Mutex<HashMap<u64, Turn>>,
     /// Turns that were given back before they were asked for: messages of one client may overtake each other.
     ended: Mutex<HashSet<u64>>,
+    /// What becomes of the queries that have run for this client.
+    outcomes: Mutex<HashMap<RequestId, Receiver<Outcome>>>,
 }
 
 impl Session {
     pub fn new(node: Arc<Node>, who: String) -> Self {
-        Self { node, who, held: Mutex::default(), turns: Mutex::default(), ended: Mutex::default() }
+        let (held, turns, ended, outcomes) = (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
+        Self { node, who, held, turns, ended, outcomes }
     }
 
     fn turns(&self) -> MutexGuard<'_, HashMap<u64, Turn>> {
@@ -56,6 +64,10 @@ impl Session {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn outcomes(&self) -> MutexGuard<'_, HashMap<RequestId, Receiver<Outcome>>> {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn held(&self) -> MutexGuard<'_, HashMap<(u16, u64), u32>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,6 +75,9 @@ impl Session {
     /// Answers a call. `cancel` stops it.
     pub fn serve(&self, call: Call, cancel: CancelToken) -> Result<Reply> {
         if self.node.tail.is_stopped() {
+            if let Call::Run { .. } = call {
+                return Ok(Reply::NotRun); // an error might mean that it was run
+            }
             return Err(GraphError::Unavailable(format!("{} has ended", self.node.name)));
         }
         match call {
@@ -87,6 +102,8 @@ impl Session {
                 Ok(Reply::Released)
             }
             Call::Ask { shard, number, left, ask } => self.ask(shard, number, left, ask, cancel),
+            Call::Run { request, left, query } => self.run(request, left, &query, cancel),
+            Call::Outcome(request) => self.outcome(request),
             Call::Begin { turn, patience } => Ok(self.begin(turn, patience)),
             Call::Since { turn, number, own } => {
                 self.must_have(turn)?;
@@ -174,6 +191,30 @@ impl Session {
         pool.with(Some(limits), |store| answer(store, ask)).flatten().map(Reply::Answer)
     }
 
+    fn run(&self, request: RequestId, left: Option<Duration>, query: &[u8], cancel: CancelToken) -> Result<Reply> {
+        let Some(runner) = self.node.runner().filter(|_| self.outcomes().len() < OUTCOMES_MAX) else {
+            return Ok(Reply::NotRun);
+        };
+        if let Err(writer) = self.node.role.become_writer(PATIENCE) {
+            return Ok(Reply::Elsewhere { writer });
+        }
+        let deadline = left.map(|left| Instant::now() + left.min(LONGEST));
+        let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
+        let Some(Ran { given, outcome }) = runner.run(query, request, &self.who, limits) else { return Ok(Reply::NotRun) };
+        let commits = outcome.is_some();
+        self.outcomes().extend(outcome.map(|outcome| (request, outcome)));
+        Ok(Reply::Ran { given, commits })
+    }
+
+    fn outcome(&self, request: RequestId) -> Result<Reply> {
+        let unknown = || GraphError::Unavailable("nothing is known of this transaction".into());
+        let outcome = self.outcomes().remove(&request).ok_or_else(unknown)?;
+        match self.node.role.waited(&outcome)? {
+            Ok(number) => Ok(Reply::Committed(number)),
+            Err(writer) => Ok(Reply::Elsewhere { writer }),
+        }
+    }
+
     fn begin(&self, turn: u64, patience: Duration) -> Reply {
         let patience = patience.min(PATIENCE);
         let until = Instant::now() + patience;
@@ -215,7 +256,7 @@ impl Session {
         self.can_be_logged(&sections, &parts)?;
         let generation =
             generation.ok_or_else(|| GraphError::Invalid("a commit without a look at what was committed".into()))?;
-        let outcome = self.node.role.submit(Transaction { request, sections }, generation);
+        let (outcome, _) = self.node.role.submit(Transaction { request, sections }, generation);
         self.turns().remove(&turn); // what comes next sees this one before it is in the log
         match self.node.role.waited(&outcome)? {
             Ok(number) => Ok(Reply::Committed(number)),

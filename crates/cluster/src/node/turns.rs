@@ -36,6 +36,11 @@ impl Turns {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether somebody waits for the turn.
+    pub fn is_awaited(&self) -> bool {
+        !self.state().waiting.is_empty()
+    }
+
     /// Takes a place in the queue.
     pub fn queue(self: &Arc<Self>) -> Ticket {
         let mut state = self.state();

@@ -31,6 +31,11 @@ impl<T> Recorder<T> {
         &mut self.store
     }
 
+    /// The bytes of what was noted since.
+    pub fn section_bytes(&self) -> usize {
+        self.section.len()
+    }
+
     /// What was noted since the last call.
     pub fn take_section(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.section)

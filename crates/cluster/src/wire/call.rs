@@ -37,6 +37,14 @@ pub enum Call {
         left: Option<Duration>,
         ask: Ask,
     },
+    /// Runs a small query that writes, in a transaction of its own.
+    Run {
+        request: RequestId,
+        left: Option<Duration>,
+        query: Vec<u8>,
+    },
+    /// Waits for the commit of a query that has run.
+    Outcome(RequestId),
     /// Waits for a turn to write, at most so long. It may be asked again. Who asks gives it a number.
     Begin {
         turn: u64,
@@ -106,6 +114,13 @@ pub enum Reply {
     Held(Vec<Result<HeldOf, String>>),
     Released,
     Answer(Answer),
+    /// The query has run, and gave this. If it changed something, that is on its way into the log.
+    Ran {
+        given: Vec<u8>,
+        commits: bool,
+    },
+    /// Whoever asked must run the query. Nothing of it was stored.
+    NotRun,
     /// The turn is yours.
     Turn,
     /// Somebody else has it.

@@ -6,15 +6,19 @@ use std::time::{Duration, Instant};
 
 use mangrove_cluster::Placement;
 use mangrove_cluster::gateway::{CutGraph, Gateway, HeldCut, Limits};
-use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
+use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience, run};
 use mangrove_cluster::wire::{Call, Reply};
 use mangrove_directory::{CheckReport, Patience, StoreStats, Violation, Writer};
 use mangrove_graph::{Catalog, ElementKind, GraphError, GraphView, GraphWrite, ReadContext, Result, Schema, Through};
 use mangrove_link::{GraphAddress, Ways};
+use mangrove_query::{Parameters, Query, QueryOptions};
 
+use super::runner::{self, Given};
 use super::unexpected;
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, ViewLater};
 use crate::bookmark::Bookmark;
+use crate::results::Results;
+use crate::stream::Rows;
 
 /// Violations that a check names.
 const NAMED: usize = 100;
@@ -102,6 +106,23 @@ impl Backend for ClusterBackend {
             (Limits::default(), TurnPatience { timeout: patience.timeout, cancelled: patience.cancelled });
         let inner = ClusterTransaction::begin(&self.gateway, &patience, &limits)?;
         Ok(Box::new(ClusterWrite { inner, limits, _place: place }))
+    }
+
+    fn run_elsewhere(
+        &self,
+        query: &Query,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        writer: Writer,
+    ) -> Result<Option<Rows>> {
+        let Some(asked) = runner::asked(query, parameters, options).filter(|_| !self.is_read_only) else { return Ok(None) };
+        let _place = Place::take(&self.writing, writer)?;
+        let Some(given) = run(&self.gateway, &asked, &options.read_context())? else { return Ok(None) };
+        let given = Given::from_bytes(&given)?;
+        let outlook = given.outlook(&options.procedures)?;
+        let mut whole = Results::expecting(Some((outlook.clone(), self.gateway.last_schema())));
+        whole.add_rows(given.whole);
+        Ok(Some(Rows { values: given.values, whole: Some(whole), warnings: given.warnings, outlook }))
     }
 
     fn is_read_only(&self) -> bool {

@@ -3,6 +3,7 @@
 //! ```text
 //!   backend   the graph as a database
 //!   node      a process of it: its shards, and where it listens
+//!   runner    small queries of clients, run by the node that writes
 //!   nodes     its nodes together: which shards they have, how they are, and their end
 //!   backups   copies of it in an object store
 //! ```
@@ -11,6 +12,7 @@ mod backend;
 mod backups;
 mod node;
 mod nodes;
+mod runner;
 
 use std::time::Duration;
 

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use mangrove_cluster::backup::{Objects, restore_shard};
 use mangrove_cluster::log::{Beginning, GraphRecord, Log, Position, WriterPace, beginning};
-use mangrove_cluster::node::{Keeping, Node, NodeOptions, ShardStore};
+use mangrove_cluster::node::{Keeping, LocalPeer, Node, NodeOptions, Session, ShardStore};
 use mangrove_directory::{Durability, OpenOptions, ShardOf, Store};
 use mangrove_graph::{GraphError, Result};
-use mangrove_link::{Identity, Serving};
+use mangrove_link::{Identity, Serving, Ways};
 use socket2::{Domain, Socket, Type};
 
+use super::runner::QueryRunner;
 use super::{BEGUN, PAUSE};
 use crate::error::OpenError;
 
@@ -62,8 +63,8 @@ impl RunningNode {
         let stores = shards.into_iter().map(|number| Ok((number, place.open(number)?)));
         let stores = stores.collect::<Result<_, OpenError>>()?;
         let options = NodeOptions {
-            name,
-            address,
+            name: name.clone(),
+            address: address.clone(),
             process: drawn(),
             log,
             stores,
@@ -77,9 +78,12 @@ impl RunningNode {
             }
             std::thread::sleep(PAUSE / 5);
         }
-        let listened = socket.listen(BACKLOG).and_then(|()| mangrove_link::serve(&node, socket.into(), identity));
+        let listened = socket.listen(BACKLOG).and_then(|()| mangrove_link::serve(&node, socket.into(), identity.clone()));
         let serving = listened.map_err(|error| failed(format!("cannot listen on {listening}: {error}")))?;
         node.announce(is_cancelled).map_err(OpenError::Cluster)?;
+        let own = Arc::new(LocalPeer(Session::new(node.clone(), name.clone())));
+        let gateway = Ways::of_node(node.graph().clone(), &name, &address, own, identity).gateway();
+        node.run_with(Arc::new(QueryRunner::new(node.clone(), gateway)));
         Ok(Self { node, serving })
     }
 
@@ -99,7 +103,11 @@ impl RunningNode {
     }
 
     /// Ends it, once others know.
-    pub fn stop(self) {
+    pub fn stop(self) {}
+}
+
+impl Drop for RunningNode {
+    fn drop(&mut self) {
         self.node.stop();
     }
 }

@@ -14,7 +14,7 @@ use mangrove_graph::{ElementKind, IdSpace, KeyId, LabelId, Schema, Token, Value}
 
 pub use self::facts::{tests_of_labels, wanted_labels};
 use self::types::{ElementTypes, Labels, Type};
-use super::{Name, Plan};
+use super::{Name, Plan, PlanBytesError};
 use crate::procedure::Procedures;
 
 /// What all results have in common.
@@ -55,6 +55,22 @@ pub struct Outlook {
 impl Outlook {
     pub(crate) fn new(plan: Plan, procedures: Arc<Procedures>) -> Self {
         Self { plan: Arc::new(plan), procedures }
+    }
+
+    /// For another process that sees the same graph: its plan as bytes.
+    ///
+    /// # Errors
+    /// Those of [`Plan::to_bytes`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, PlanBytesError> {
+        self.plan.to_bytes()
+    }
+
+    /// What [`to_bytes`](Self::to_bytes) wrote, with the procedures of this process.
+    ///
+    /// # Errors
+    /// Those of [`Plan::from_bytes`].
+    pub fn from_bytes(bytes: &[u8], procedures: Arc<Procedures>) -> Result<Self, PlanBytesError> {
+        Ok(Self::new(Plan::from_bytes(bytes)?, procedures))
     }
 
     /// The shape of the results in a graph with this schema.

@@ -1,0 +1,147 @@
+//! Transactions of the writer's own process, which runs small queries for clients. They wait for the turn as all others do, but nothing of them
+//! travels before the commit.
+
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mangrove_graph::{GraphError, ReadContext, Result};
+
+use super::Node;
+use super::role::Outcome;
+use super::turns::Ticket;
+use crate::gateway::{Gateway, HeldCut, Limits};
+use crate::log::{RequestId, Transaction};
+use crate::overlay::Overlay;
+use crate::section::Recorder;
+use crate::transaction::{Change, INLINE_BYTES, next_cut};
+
+/// Runs small queries for clients.
+pub trait Runner: Send + Sync {
+    /// Runs a query that writes, for somebody; `None` if whoever asks must run it. Then nothing of it was stored.
+    fn run(&self, query: &[u8], request: RequestId, who: &str, limits: ReadContext) -> Option<Ran>;
+}
+
+/// A query that has run.
+pub struct Ran {
+    /// What it gave.
+    pub given: Vec<u8>,
+    /// What becomes of its changes, if it made some.
+    pub outcome: Option<Receiver<Outcome>>,
+}
+
+/// How often who waits for the turn looks whether it should stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// The changes of earlier transactions are kept in memory for the next one for so long. Then the shards have them.
+const KEPT: Duration = Duration::from_millis(100);
+
+/// The graph with the changes of the last transaction, for the next one.
+struct Kept {
+    change: Change,
+    cut: Arc<HeldCut>,
+    /// The limits of who reads it.
+    limits: Limits,
+    /// The generation of the role, and how many transactions were submitted by then.
+    at: (u64, u64),
+}
+
+/// Where a node writes by itself.
+pub struct OwnTransactions {
+    node: Arc<Node>,
+    gateway: Arc<Gateway>,
+    kept: Mutex<Option<Kept>>,
+}
+
+impl OwnTransactions {
+    pub fn new(node: Arc<Node>, gateway: Arc<Gateway>) -> Self {
+        Self { node, gateway, kept: Mutex::default() }
+    }
+
+    /// Waits for the turn, for somebody with these limits.
+    ///
+    /// # Errors
+    /// If the limits end the wait, or if this node is not the writer any more.
+    pub fn begin(&self, who: &str, limits: ReadContext) -> Result<OwnTransaction<'_>> {
+        let ticket = self.node.turns.queue();
+        while ticket.wait(LOOK, who).is_err() {
+            limits.check()?;
+        }
+        let kept = self.kept().take().filter(|kept| kept.cut.made.elapsed() < KEPT && !kept.cut.is_lost());
+        let kept = match kept.filter(|kept| self.node.role.submitted() == Some(kept.at)) {
+            Some(kept) => kept,
+            None => self.fresh()?,
+        };
+        kept.limits.set(Some(limits));
+        Ok(OwnTransaction { of: self, kept, ticket })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The graph as it is, with what was submitted.
+    fn fresh(&self) -> Result<Kept> {
+        let (mut cut, limits, until) = (self.gateway.any_cut(None)?, Limits::default(), Instant::now() + LOOK * 250);
+        loop {
+            let elsewhere = || GraphError::Unavailable("this node is not the writer any more".into());
+            let at = self.node.role.submitted().ok_or_else(elsewhere)?;
+            let (generation, since) = self.node.role.since(cut.number, 0)?;
+            match since.filter(|_| generation == at.0) {
+                Some(sections) => {
+                    let stores = cut.stores(&limits).into_iter().map(|store| Recorder::new(Overlay::new(store))).collect();
+                    let mut change = Change::new(stores, self.gateway.placement());
+                    change.catch_up(&sections)?;
+                    return Ok(Kept { change, cut, limits, at });
+                }
+                None if Instant::now() >= until => return Err(elsewhere()),
+                None => cut = next_cut(&self.gateway, cut.number)?,
+            }
+        }
+    }
+}
+
+/// A transaction that has the turn. Dropping it undoes everything, and gives the turn back.
+pub struct OwnTransaction<'o> {
+    of: &'o OwnTransactions,
+    kept: Kept,
+    ticket: Ticket,
+}
+
+impl OwnTransaction<'_> {
+    /// Sets the limits of who reads in it.
+    pub fn limit(&self, limits: ReadContext) {
+        self.kept.limits.set(Some(limits));
+    }
+
+    pub fn graph(&mut self) -> &mut Change {
+        &mut self.kept.change
+    }
+
+    /// Whether its commit can be one record.
+    pub fn is_small(&self) -> bool {
+        self.kept.change.recorded_bytes() <= INLINE_BYTES
+    }
+
+    /// Submits the changes, and gives the turn back. What becomes of them is known later; `None` if there are none.
+    ///
+    /// # Errors
+    /// If a shard would refuse them. Then nothing was stored.
+    pub fn submit(self, request: RequestId) -> Result<Option<Receiver<Outcome>>> {
+        let Self { of, mut kept, ticket } = self;
+        let sections = kept.change.take_sections()?;
+        let outcome = if sections.is_empty() {
+            None
+        } else {
+            let (outcome, does_more) = of.node.role.submit(Transaction { request, sections }, kept.at.0);
+            kept.at.1 += if does_more { 0 } else { 1 }; // what it does not have must be read again
+            Some(outcome)
+        };
+        kept.limits.set(None);
+        // Without somebody who waits, it would only keep an old state of the shards.
+        if of.node.turns.is_awaited() {
+            *of.kept() = Some(kept);
+        }
+        drop(ticket); // what comes next sees this one before it is in the log
+        Ok(outcome)
+    }
+}

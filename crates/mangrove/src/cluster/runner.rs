@@ -1,0 +1,120 @@
+//! Small queries that write, run by the node that has the turn to write. From a client, each of their steps would be a message.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mangrove_cluster::gateway::Gateway;
+use mangrove_cluster::log::RequestId;
+use mangrove_cluster::node::{Node, OwnTransactions, Ran, Runner};
+use mangrove_graph::{GraphError, ReadContext, Result, Value};
+use mangrove_query::{Graph, Outlook, Parameters, Procedures, Query, QueryOptions};
+use serde::{Deserialize, Serialize};
+
+use crate::describe::Described;
+use crate::memory::Memory;
+use crate::prepared::Prepared;
+use crate::stream::Rows;
+use crate::written::Written;
+
+/// A query that takes longer is run by its client: meanwhile nobody else can write.
+const LONGEST: Duration = Duration::from_secs(1);
+/// So is one that needs more memory.
+const BYTES_MAX: usize = 64 << 20;
+
+/// A query of a client.
+#[derive(Serialize, Deserialize)]
+struct Asked {
+    text: String,
+    parameters: Vec<(String, Value)>,
+    rules_off: Vec<String>,
+    bytes_max: u64,
+}
+
+/// What a query gave.
+#[derive(Serialize, Deserialize)]
+pub struct Given {
+    pub values: Vec<Value>,
+    /// The same, with their elements read whole.
+    pub whole: Vec<Described>,
+    pub warnings: Vec<String>,
+    /// What the plan says about the results, as bytes.
+    outlook: Vec<u8>,
+}
+
+/// A query as bytes; `None` if it is to be run where it was asked for.
+pub fn asked(query: &Query, parameters: &Parameters, options: &QueryOptions) -> Option<Vec<u8>> {
+    if !query.is_brief() || query.text().is_empty() || options.is_profiled() {
+        return None;
+    }
+    let asked = Asked {
+        text: query.text().to_string(),
+        parameters: parameters.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        rules_off: options.rules_off.clone(),
+        bytes_max: options.memory_bytes_max as u64,
+    };
+    postcard::to_allocvec(&asked).ok() // values that nest too deep stay here
+}
+
+impl Given {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let damaged = |_| GraphError::Storage {
+            message: "the changes of this query were stored, but what it gave cannot be read".into(),
+            source: None,
+        };
+        mangrove_graph::wire::reading(|| postcard::from_bytes(bytes)).map_err(damaged)
+    }
+
+    /// What the plan says about the results.
+    pub fn outlook(&self, procedures: &Arc<Procedures>) -> Result<Outlook> {
+        Outlook::from_bytes(&self.outlook, procedures.clone()).map_err(|error| GraphError::Invalid(error.to_string()))
+    }
+}
+
+/// Runs queries at a node.
+pub struct QueryRunner {
+    transactions: OwnTransactions,
+    prepared: Prepared,
+}
+
+impl QueryRunner {
+    pub fn new(node: Arc<Node>, gateway: Arc<Gateway>) -> Self {
+        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default() }
+    }
+
+    /// The rows of a query in a transaction; `None` if its client must run it, for example because it fails: the client knows how to say so.
+    fn rows(&self, query: &Query, asked: Asked, graph: &mut Graph<'_>, limits: &ReadContext) -> Option<Rows> {
+        let options = QueryOptions {
+            timeout: Some(limits.deadline.map_or(LONGEST, |deadline| deadline.saturating_duration_since(Instant::now()))),
+            cancel: limits.cancel.clone(),
+            memory_bytes_max: BYTES_MAX.min(usize::try_from(asked.bytes_max).unwrap_or(BYTES_MAX)),
+            rules_off: asked.rules_off,
+            ..QueryOptions::default()
+        };
+        let execution = query.execute(graph, &asked.parameters.into_iter().collect(), &options).ok()?;
+        Rows::collect(execution, graph, Memory::new(&options)).ok()
+    }
+}
+
+impl Runner for QueryRunner {
+    fn run(&self, query: &[u8], request: RequestId, who: &str, limits: ReadContext) -> Option<Ran> {
+        let asked = mangrove_graph::wire::reading(|| postcard::from_bytes::<Asked>(query)).ok()?;
+        let query = self.prepared.read(&Written::Text(asked.text.as_str().into())).ok()?;
+        if !query.is_brief() {
+            return None;
+        }
+        let mut transaction = self.transactions.begin(who, limits.clone()).ok()?;
+        let latest = Instant::now() + LONGEST;
+        let limits = ReadContext { deadline: Some(limits.deadline.map_or(latest, |own| own.min(latest))), ..limits };
+        transaction.limit(limits.clone());
+        let rows = self.rows(&query, asked, &mut Graph::Write(transaction.graph()), &limits)?;
+        let given = given(rows).filter(|_| transaction.is_small())?;
+        let outcome = transaction.submit(request).ok()?;
+        Some(Ran { given, outcome })
+    }
+}
+
+fn given(rows: Rows) -> Option<Vec<u8>> {
+    let Rows { values, whole, warnings, outlook } = rows;
+    let whole = whole?.iter().map(std::borrow::Cow::into_owned).collect();
+    postcard::to_allocvec(&Given { values, whole, warnings, outlook: outlook.to_bytes().ok()? }).ok()
+}
