@@ -4,18 +4,18 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use mangrove_cluster::backup::{Backup, ObjectCopy, Objects, restore_log, restore_shard};
 use mangrove_cluster::gateway::{Gateway, Limits, Peer};
 use mangrove_cluster::log::{Commit, CutPace, Log, MemoryLog, PartAt, Record, RequestId, Section, Standing};
-use mangrove_cluster::node::{LocalPeer, Session};
+use mangrove_cluster::node::{LocalPeer, Node, OwnTransactions, Session};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
 use mangrove_cluster::wire::{Call, Reply};
 use mangrove_graph::{
     Adjacency, Catalog, Direction, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, Hop, IdSpace, NewEdge,
-    Result, Scan, ScanCursor, VertexId, Wants,
+    ReadContext, Result, Scan, ScanCursor, VertexId, Wants,
 };
 use mangrove_testkit::random;
 use mangrove_testkit::suite::{StoreUnderTest, suite};
@@ -64,7 +64,11 @@ fn random_work(cases: u64, make: impl Fn() -> Nodes) {
 /// Adds a vertex of its own and an edge to the first vertex.
 fn add_one(gateway: &Arc<Gateway>, number: i64) -> Result<u64> {
     let mut transaction = ClusterTransaction::begin(gateway, &PATIENCE, &Limits::default())?;
-    let graph = transaction.graph();
+    add_to(transaction.graph(), number)?;
+    Ok(transaction.commit()?.expect("there was something to commit"))
+}
+
+fn add_to(graph: &mut dyn GraphWrite, number: i64) -> Result<()> {
     let (person, knows) =
         (graph.ensure_label(ElementKind::Vertex, "person")?, graph.ensure_label(ElementKind::Edge, "knows")?);
     let mut hub = Vec::new();
@@ -80,8 +84,7 @@ fn add_one(gateway: &Arc<Gateway>, number: i64) -> Result<u64> {
     let mut made = Vec::new();
     graph.add_vertices(person, &[Some(ExternalId::Int(number))], &mut made)?;
     let edges = [(made[0], hub), (hub, made[0])].map(|(source, target)| NewEdge { source, target, id: None, time: None });
-    graph.add_edges(knows, &edges, &mut Vec::new())?;
-    Ok(transaction.commit()?.expect("there was something to commit"))
+    graph.add_edges(knows, &edges, &mut Vec::new())
 }
 
 /// The numbers of the vertices that are there. Each must have both edges with both halves.
@@ -492,4 +495,48 @@ fn a_damaged_backup_is_not_used() {
     let graph = third.graph.clone();
     let restored = restore_shard(&nodes.vault(), &graph, &nodes.log, 0, &into).expect("backups");
     assert_eq!((restored, into.exists()), (None, false), "the first is before the log");
+}
+
+/// The writer's own transactions, which build on each other in memory, and those of clients go side by side. One that is dropped leaves nothing to the
+/// next one.
+#[test]
+fn the_writer_writes_beside_its_clients() {
+    const EACH: i64 = 60;
+    let nodes = Nodes::new(2, 4, IdSpace::Graph);
+    add_one(&nodes.gateway, 1_000_000).expect("a commit");
+    let limits = || ReadContext { deadline: Some(Instant::now() + Duration::from_secs(60)), ..ReadContext::default() };
+    let is_writer = |node: &Arc<Node>| node.status().expect("a status").is_writer;
+    let writer = nodes.nodes.iter().find(|node| is_writer(node)).expect("a writer").clone();
+    let own = OwnTransactions::new(writer, nodes.client());
+    let last = AtomicU64::new(0);
+    let add_own = |number: i64| {
+        let mut dropped = own.begin("dropped", limits()).expect("the turn");
+        add_to(dropped.graph(), -number).expect("changes");
+        drop(dropped);
+        let mut transaction = own.begin("own", limits()).expect("the turn");
+        add_to(transaction.graph(), number).expect("changes");
+        let request = RequestId(number as u128);
+        let outcome = transaction.submit(request).expect("changes").expect("an outcome").recv();
+        last.fetch_max(outcome.expect("an outcome").expect("a commit"), Ordering::Relaxed);
+    };
+    let (add_own, nodes_ref, last_ref) = (&add_own, &nodes, &last);
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            scope.spawn(move || (1..=EACH).for_each(|count| add_own(1_000 * thread + count)));
+        }
+        let client = nodes_ref.client();
+        scope.spawn(move || {
+            for count in 1..=EACH {
+                last_ref.fetch_max(add_one(&client, 10_000 + count).expect("a commit"), Ordering::Relaxed);
+            }
+        });
+        let reader = nodes_ref.client();
+        scope.spawn(move || (0..20).for_each(|_| drop(numbers(&reader).expect("whole transactions"))));
+    });
+    let all = (0..3).map(|thread| 1_000 * thread).chain([10_000]).flat_map(|first| first + 1..=first + EACH);
+    let known: BTreeSet<i64> = all.chain([0, 1_000_000]).collect();
+    let client = nodes.client();
+    client.wait_for(last.load(Ordering::Relaxed), &limits()).expect("the last commit");
+    assert_eq!(numbers(&client).expect("a graph"), known);
+    assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
 }
