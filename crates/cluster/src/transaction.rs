@@ -202,37 +202,40 @@ fn look_for(gateway: &Gateway, request: RequestId) -> Result<Option<u64>> {
 /// # Errors
 /// If the limits end it; then nothing was stored. [`GraphError::Storage`] if its changes were stored, or may be, and what it gave is lost.
 pub fn run(gateway: &Gateway, query: &[u8], limits: &ReadContext) -> Result<Option<Vec<u8>>> {
-    let (request, mut sought) = (RequestId(uuid::Uuid::new_v4().as_u128()), Sought::Last);
+    let mut sought = Sought::Last;
     for _ in 0..ASKED_MAX {
+        // What was looked for and not found never comes.
+        let request = RequestId(uuid::Uuid::new_v4().as_u128());
         let left = limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let call = Call::Run { request, left, query: query.to_vec() };
         let Ok(writer) = gateway.peers().writer(sought) else { return Ok(None) };
-        match writer.call_or_give_up(&call, Some(limits)) {
+        let given = match writer.call_or_give_up(&call, Some(limits)) {
             Ok(Reply::Ran { given, commits: false }) => return Ok(Some(given)),
-            Ok(Reply::Ran { given, .. }) => {
-                let number = match writer.call_or_give_up(&Call::Outcome(request), None) {
-                    Ok(Reply::Committed(number)) => Some(number),
-                    Ok(Reply::Elsewhere { .. }) => None,
-                    // It may have committed all the same.
-                    _ => look_for(gateway, request)?,
-                };
-                number.into_iter().for_each(|number| gateway.has_seen(number));
-                return Ok(number.map(|_| given));
+            Ok(Reply::Ran { given, .. }) => given,
+            Ok(Reply::Elsewhere { writer }) => {
+                sought = Sought::told(writer);
+                continue;
             }
-            Ok(Reply::Elsewhere { writer }) => sought = Sought::told(writer),
             Ok(_) => return Ok(None),
-            Err(error) => {
-                return match (look_for(gateway, request)?, error) {
-                    (Some(number), _) => Err(GraphError::Storage {
-                        message: format!(
-                            "the changes of this query were stored, by commit {number}, but what it gave is lost"
-                        ),
-                        source: None,
-                    }),
-                    (None, error @ (GraphError::Stopped | GraphError::Late(_))) => Err(error),
-                    (None, _) => Ok(None),
-                };
-            }
+            Err(error) => match (look_for(gateway, request)?, error) {
+                (Some(number), _) => {
+                    let message =
+                        format!("the changes of this query were stored, by commit {number}, but what it gave is lost");
+                    return Err(GraphError::Storage { message, source: None });
+                }
+                (None, error @ (GraphError::Stopped | GraphError::Late(_))) => return Err(error),
+                (None, _) => continue,
+            },
+        };
+        let number = match writer.call_or_give_up(&Call::Outcome(request), None) {
+            Ok(Reply::Committed(number)) => Some(number),
+            Ok(Reply::Elsewhere { .. }) => None,
+            // It may have committed all the same.
+            _ => look_for(gateway, request)?,
+        };
+        if let Some(number) = number {
+            gateway.has_seen(number);
+            return Ok(Some(given));
         }
     }
     Ok(None)

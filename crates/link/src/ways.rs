@@ -100,8 +100,8 @@ struct State {
     awaited: HashSet<String>,
     /// Why the last connection that failed did.
     why: Option<String>,
-    /// Counts the times at which a node was chosen.
-    turn: usize,
+    /// Chooses among nodes. Counting round would choose the same one each time if there are as many choices in a row as nodes.
+    dice: u64,
 }
 
 impl Ways {
@@ -316,13 +316,13 @@ impl Found {
                 why = error;
             }
             let mut state = self.state();
-            state.turn += 1;
-            let turn = state.turn;
+            state.dice = state.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407); // Knuth, MMIX
+            let chosen = (state.dice >> 33) as usize;
             let mut wanted: Vec<String> =
                 state.members.iter().filter(|member| is_wanted(member)).map(|member| member.address.clone()).collect();
             drop(state);
             let count = wanted.len().max(1);
-            wanted.rotate_left(turn % count);
+            wanted.rotate_left(chosen % count);
             // One that is connected comes first: cuts are kept by those who gave them.
             wanted.sort_by_key(|address| self.state().links.get(address).is_none_or(|link| link.is_gone()));
             for address in wanted {
