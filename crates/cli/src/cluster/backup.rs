@@ -13,7 +13,7 @@ use crate::{Failure, output, say};
 const SAYING: Duration = Duration::from_secs(5);
 
 #[derive(Args)]
-pub struct Backup {
+pub struct GraphBackup {
     /// Address of the graph: mangrove://host:port/NAME. Its nodes were started with --store
     address: GraphAddress,
     /// Delete nothing of the log
@@ -38,7 +38,7 @@ pub struct Restore {
     copies: usize,
 }
 
-impl Backup {
+impl GraphBackup {
     pub fn run(self) -> Result<(), Failure> {
         let mut show = |stage| match stage {
             BackupStage::Shard(shard) => say(&format!("copying shard {shard}")),

@@ -23,7 +23,7 @@ pub enum Cluster {
     /// Show the nodes of a graph, and how far each has applied the log
     Status(status::Status),
     /// Copy a graph into the store of its nodes, while they go on. Then the log before the last backup but one is deleted
-    Backup(backup::Backup),
+    Backup(backup::GraphBackup),
     /// Begin a new log with a backup, if the log was lost. `mangrove node` starts nodes with it
     Restore(backup::Restore),
     /// Take a node that has ended off the list of nodes, for good. Other nodes must have its shards

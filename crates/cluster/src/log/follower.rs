@@ -5,8 +5,7 @@ use std::fmt;
 use mangrove_graph::{GraphError, Result};
 use serde::{Deserialize, Serialize};
 
-use super::record::{Record, Section};
-use super::standing::Standing;
+use super::record::{Record, Section, Standing};
 
 /// How far a shard has applied the log. It is kept in the transaction of the changes, so replaying never doubles anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -30,6 +30,5 @@ pub use base::{Beginning, beginning};
 pub use carrier::{Log, LogReader, MemoryLog, was_cut};
 pub use cuts::{COARSE, CutPace, Cuts, Found, Reached, rank};
 pub use follower::{Follower, LogError, Position, Step};
-pub use record::{Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section};
-pub use standing::Standing;
+pub use record::{Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section, Standing};
 pub use writer::{Event, Output, PART_BYTES, Refusal, TRANSACTION_BYTES_MAX, Transaction, WriterCore, WriterPace};

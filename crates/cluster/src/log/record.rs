@@ -12,7 +12,6 @@ use mangrove_graph::{GraphError, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::standing::Standing;
 use crate::placement::Placement;
 
 const MAGIC: &[u8; 4] = b"MGLG";
@@ -84,6 +83,19 @@ pub struct GraphRecord {
     pub id: u64,
     pub name: String,
     pub placement: Placement,
+}
+
+/// What the records before say: who writes, and which commit was the last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Standing {
+    /// The id of the graph; 0 before its record.
+    pub graph: u64,
+    /// 0 before the first writer.
+    pub term: u64,
+    /// 0 if it gave the role up.
+    pub writer: u64,
+    /// That of the last commit; 0 before the first.
+    pub number: u64,
 }
 
 /// A process that has shards, or had them.

@@ -1,21 +1,6 @@
 //! Which records count.
 
-use serde::{Deserialize, Serialize};
-
-use super::record::Record;
-
-/// What the records before say: who writes, and which commit was the last.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Standing {
-    /// The id of the graph; 0 before its record.
-    pub graph: u64,
-    /// 0 before the first writer.
-    pub term: u64,
-    /// 0 if it gave the role up.
-    pub writer: u64,
-    /// That of the last commit; 0 before the first.
-    pub number: u64,
-}
+use super::record::{Record, Standing};
 
 impl Standing {
     /// Judges the next record. One that counts changes the standing; one that does not is void for every reader.

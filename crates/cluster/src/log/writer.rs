@@ -8,8 +8,8 @@
 //! A transaction is acknowledged after its commit was read back from the log, and counts. When the writer reads that another has the role, a
 //! commit that it has sent and not read back can never count any more: so its transactions were not made, and may be asked for again.
 
-use super::record::{Commit, PartAt, Record, RequestId, Section};
-use super::standing::Standing;
+use super::record::{Commit, PartAt, Record, RequestId, Section, Standing};
+
 use std::collections::{HashMap, VecDeque};
 
 /// Milliseconds of the patience of a writer.
