@@ -358,19 +358,27 @@ def test_a_graph_comes_back_from_its_backups(log, tmp_path, store):
         graph.stop()
 
 
-def test_a_node_that_missed_what_the_log_has_no_more(log, tmp_path):
-    graph = Graph("missed", log, tmp_path / "nodes", "--replicas", "2", "--store", str(tmp_path / "backups"))
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_node_that_missed_what_the_log_has_no_more(log, tmp_path, how):
+    name = f"missed-{how.name}"
+    graph = Graph(name, log, tmp_path / "nodes", "--replicas", "2", "--store", str(tmp_path / "backups"))
     try:
         db = mg.connect(graph.address)
         add_chain(db, 0, 1000)
-        graph.kill("node-1")
+        if how == signal.SIGKILL:
+            graph.kill("node-1")
+        else:
+            os.kill(graph.nodes["node-1"][0], how)
         for count in range(3):
             db.query("g.addV('later').property(id, n)", {"n": f"later-{count}"})
             run("cluster", "backup", graph.address)
+        if how == signal.SIGSTOP:  # it goes on, finds that it has missed something, and ends
+            graph.kill("node-1", signal.SIGCONT)
+            assert "the log was cut before this node had read it" in (graph.directory / "node-1.log").read_text()
         graph.start("node-1")
         graph.kill("node-0")
         db.close()
-        db = connected(graph.nodes["node-1"][1].join(("mangrove://", "/missed")))
+        db = connected(graph.nodes["node-1"][1].join(("mangrove://", f"/{name}")))
         assert db.query("g.V().hasLabel('later').count()").one() == 3 and db.query("g.E().count()").one() == 999
         assert (graph.directory / "node-1.log").read_text().count("comes from the backup") == 4
         assert not list((graph.directory / "node-1").glob("*.old"))

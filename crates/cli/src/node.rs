@@ -100,12 +100,15 @@ impl Node {
             started => started?,
         };
         say(&format!("listening on {}", running.address()));
-        while !is_cancelled() && !running.is_asked_to_stop() && !running.is_replaced() {
+        while !is_cancelled() && !running.is_asked_to_stop() && !running.is_replaced() && !running.has_missed() {
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
-        let is_replaced = running.is_replaced();
+        let (is_replaced, has_missed) = (running.is_replaced(), running.has_missed());
         running.stop();
         match is_replaced {
+            _ if has_missed => Err(Failure::Request(
+                "the log was cut before this node had read it: start it again, with --store, and its shards come from a backup".into(),
+            )),
             true => Err(Failure::Request("another process is this node now: each node needs a name of its own".into())),
             false => Ok(()),
         }

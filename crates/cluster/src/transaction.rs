@@ -176,13 +176,13 @@ impl ClusterTransaction {
 
     /// Asks the nodes whether a transaction was made.
     fn look_for(&self, request: RequestId) -> Result<Option<u64>> {
-        look_for(&self.gateway, request)
+        look_for(&self.gateway, request, LOOK)
     }
 }
 
 /// Asks the nodes whether a transaction was made. If it was not, it never will be.
-fn look_for(gateway: &Gateway, request: RequestId) -> Result<Option<u64>> {
-    let (until, mut sought) = (Instant::now() + LOOK, Sought::Last);
+fn look_for(gateway: &Gateway, request: RequestId, patience: Duration) -> Result<Option<u64>> {
+    let (until, mut sought) = (Instant::now() + patience, Sought::Last);
     while Instant::now() < until {
         let asked = gateway.peers().writer(sought).and_then(|writer| writer.call_or_give_up(&Call::WasMade(request), None));
         match asked {
@@ -195,6 +195,14 @@ fn look_for(gateway: &Gateway, request: RequestId) -> Result<Option<u64>> {
     }
     let message = "no node says whether this transaction was made: look before you repeat it".into();
     Err(GraphError::Storage { message, source: None })
+}
+
+/// How long a transaction is looked for, after an error.
+fn patience(error: &GraphError) -> Duration {
+    match error {
+        GraphError::Stopped | GraphError::Late(_) => TRYING, // whoever asked wants no answer any more
+        _ => LOOK,
+    }
 }
 
 /// Asks the node that writes to run a small query. Gives what the query gave; `None` if it is to be run here.
@@ -217,8 +225,9 @@ pub fn run(gateway: &Gateway, query: &[u8], limits: &ReadContext) -> Result<Opti
                 continue;
             }
             Ok(_) => return Ok(None),
-            Err(error) => match (look_for(gateway, request)?, error) {
+            Err(error) => match (look_for(gateway, request, patience(&error))?, error) {
                 (Some(number), _) => {
+                    gateway.has_seen(number);
                     let message =
                         format!("the changes of this query were stored, by commit {number}, but what it gave is lost");
                     return Err(GraphError::Storage { message, source: None });
@@ -231,7 +240,7 @@ pub fn run(gateway: &Gateway, query: &[u8], limits: &ReadContext) -> Result<Opti
             Ok(Reply::Committed(number)) => Some(number),
             Ok(Reply::Elsewhere { .. }) => None,
             // It may have committed all the same.
-            _ => look_for(gateway, request)?,
+            _ => look_for(gateway, request, LOOK)?,
         };
         if let Some(number) = number {
             gateway.has_seen(number);
@@ -246,9 +255,10 @@ pub fn run(gateway: &Gateway, query: &[u8], limits: &ReadContext) -> Result<Opti
 /// # Errors
 /// Those of [`ClusterTransaction::begin`].
 pub fn base(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<PartAt> {
-    let until = Instant::now() + TRYING;
+    let mut until = None;
     loop {
         let turn = turn(gateway, patience)?;
+        let until = *until.get_or_insert_with(|| Instant::now() + TRYING);
         match turn.writer.call(&Call::Base { turn: turn.number }, None) {
             Ok(Reply::Base(at)) => return Ok(at),
             Ok(_) => return Err(damaged("a place in the log")),
@@ -260,7 +270,7 @@ pub fn base(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<PartAt> {
 }
 
 /// The next cut. The shards may have much to apply before it.
-pub(crate) fn next_cut(gateway: &Gateway, number: u64) -> Result<Arc<HeldCut>> {
+fn next_cut(gateway: &Gateway, number: u64) -> Result<Arc<HeldCut>> {
     let until = Instant::now() + APPLYING;
     loop {
         match gateway.cut_from(number + 1, Duration::ZERO, None) {

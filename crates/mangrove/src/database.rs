@@ -263,12 +263,14 @@ impl Database {
         let memory = Memory::new(options);
         let options = &self.shared.procedures.options(options);
         if query.writes() {
-            let writer = Writer { is_brief: true, ..Writer::this_thread() };
+            let (writer, started) = (Writer { is_brief: true, ..Writer::this_thread() }, Instant::now());
+            let run = |graph: &mut Graph<'_>, options: &QueryOptions| {
+                Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))
+            };
             let rows = match self.shared.backend.run_elsewhere(query, parameters, options, writer)? {
                 Some(rows) => rows,
-                None => self.write(query, options, |graph, options| {
-                    Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))
-                })?,
+                None if self.is_far() => self.write(query, &options.since(started), &run)?,
+                None => self.write(query, options, &run)?,
             };
             watch.iter_mut().for_each(|watch| watch.all_given(rows.values.len() as u64));
             return Ok(ResultStream::finished(rows, &*self.shared.backend, memory, reports));

@@ -14,8 +14,8 @@ use mangrove_cluster::node::{LocalPeer, Node, OwnTransactions, Session};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
 use mangrove_cluster::wire::{Call, Reply};
 use mangrove_graph::{
-    Adjacency, Catalog, Direction, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, Hop, IdSpace, NewEdge,
-    ReadContext, Result, Scan, ScanCursor, VertexId, Wants,
+    Adjacency, CancelToken, Catalog, Direction, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, Hop, IdSpace,
+    NewEdge, ReadContext, Result, Scan, ScanCursor, VertexId, Wants,
 };
 use mangrove_testkit::random;
 use mangrove_testkit::suite::{StoreUnderTest, suite};
@@ -466,13 +466,17 @@ fn a_graph_comes_back_from_its_backups() {
 fn a_damaged_backup_is_not_used() {
     let mut nodes = Nodes::new(1, 2, IdSpace::Graph);
     let mut known = BTreeSet::from([0]);
-    let mut made = Vec::new();
+    let (mut made, nodes_vault) = (Vec::new(), nodes.vault());
     for number in 1..=3 {
         add_one(&nodes.gateway, number).expect("a commit");
         known.insert(number);
         made.push(nodes.back_up().0);
     }
-    let name = |backup: &Backup, copy: &ObjectCopy| format!("test/{}/shard-0000/{}", backup.name(), copy.name);
+    let name = |backup: &Backup, copy: &ObjectCopy| {
+        let places = nodes_vault.list(&format!("test/{}", backup.name())).expect("names");
+        let place = places.iter().find(|place| place.starts_with("shard-0000")).expect("a copy");
+        format!("test/{}/{place}/{}", backup.name(), copy.name)
+    };
     let [_, second, third] = &made[..] else { panic!("three backups") };
     let damage = |backup: &Backup| {
         let largest = backup.shards[0].files.iter().max_by_key(|copy| copy.bytes).expect("files");
@@ -539,4 +543,54 @@ fn the_writer_writes_beside_its_clients() {
     client.wait_for(last.load(Ordering::Relaxed), &limits()).expect("the last commit");
     assert_eq!(numbers(&client).expect("a graph"), known);
     assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
+}
+
+/// A transaction that was looked for before it was submitted is never made, and nothing builds on it.
+#[test]
+fn what_was_given_up_is_not_built_on() {
+    let nodes = Nodes::new(1, 2, IdSpace::Graph);
+    add_one(&nodes.gateway, 1).expect("a commit");
+    let limits = || ReadContext { deadline: Some(Instant::now() + Duration::from_secs(60)), ..ReadContext::default() };
+    let own = OwnTransactions::new(nodes.nodes[0].clone(), nodes.client());
+    let (given_up, session) = (RequestId(7), Session::new(nodes.nodes[0].clone(), "a client".into()));
+    let mut transaction = own.begin("first", limits()).expect("the turn");
+    add_to(transaction.graph(), 2).expect("changes");
+    let looked = session.serve(Call::WasMade(given_up), CancelToken::default()).expect("a reply");
+    assert!(matches!(looked, Reply::Made(None)), "{looked:?}");
+    std::thread::scope(|scope| {
+        // Somebody waits, so what was done is kept for the next one.
+        let next = scope.spawn(|| {
+            let mut transaction = own.begin("second", limits()).expect("the turn");
+            add_to(transaction.graph(), 3).expect("changes");
+            transaction.submit(RequestId(8)).expect("changes").expect("an outcome").recv().expect("an outcome")
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        let outcome = transaction.submit(given_up).expect("changes").expect("an outcome").recv().expect("an outcome");
+        assert!(outcome.is_err());
+        let number = next.join().expect("a thread").expect("a commit");
+        let client = nodes.client();
+        client.wait_for(number, &limits()).expect("the commit");
+        assert_eq!(numbers(&client).expect("a graph"), BTreeSet::from([0, 1, 3]));
+    });
+    assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
+}
+
+/// Who changes nothing, but has seen what is not in the log yet, hears of a commit after that.
+#[test]
+fn what_has_seen_a_commit_comes_after_it() {
+    let nodes = Nodes::new(1, 2, IdSpace::Graph);
+    let own = OwnTransactions::new(nodes.nodes[0].clone(), nodes.client());
+    add_one(&nodes.gateway, 1).expect("a commit");
+    let limits = || ReadContext { deadline: Some(Instant::now() + Duration::from_secs(60)), ..ReadContext::default() };
+    let unchanged = own.begin("nothing", limits()).expect("the turn").submit(RequestId(1)).expect("no changes");
+    assert!(unchanged.is_none(), "nothing was on its way");
+    let mut transaction = own.begin("first", limits()).expect("the turn");
+    add_to(transaction.graph(), 2).expect("changes");
+    let first = transaction.submit(RequestId(2)).expect("changes").expect("an outcome");
+    let second = own.begin("second", limits()).expect("the turn").submit(RequestId(3)).expect("no changes");
+    let first = first.recv().expect("an outcome").expect("a commit");
+    // The log may have been quick.
+    if let Some(second) = second {
+        assert!(second.recv().expect("an outcome").expect("a commit") >= first);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mangrove_graph::{GraphError, Result};
@@ -57,8 +57,8 @@ pub fn copy_shard(
     directory: &Path,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<ShardCopy> {
-    let place = format!("{}/{}", place_of(&graph.name, base), shard_name(shard));
-    let mut files = Vec::new();
+    let own = format!("shard-{shard:04}-{:08x}", uuid::Uuid::new_v4().as_fields().0);
+    let (place, mut files) = (format!("{}/{own}", place_of(&graph.name, base)), Vec::new());
     for path in files_of(directory).map_err(GraphError::storage)? {
         if is_cancelled() {
             return Err(GraphError::Cancelled);
@@ -68,11 +68,7 @@ pub fn copy_shard(
         objects.put(&format!("{place}/{name}"), &mut file)?;
         files.push(file.copied(name));
     }
-    Ok(ShardCopy { shard, next, files })
-}
-
-fn shard_name(shard: u16) -> String {
-    format!("shard-{shard:04}")
+    Ok(ShardCopy { shard, place: own, next, files })
 }
 
 /// All files under a directory.
@@ -96,12 +92,35 @@ pub fn copy_log(
     base: PartAt,
     shards: Vec<ShardCopy>,
 ) -> Result<Backup> {
+    let place = place_of(&graph.name, base);
+    for copy in &shards {
+        for file in &copy.files {
+            let name = format!("{place}/{}/{}", copy.place, file.name);
+            if objects.size(&name)? != Some(file.bytes) {
+                let (shard, place) = (copy.shard, objects.place());
+                let what =
+                    format!("the copy of shard {shard} is not in {place}: all nodes need the same place with --store");
+                return Err(GraphError::Invalid(what));
+            }
+        }
+    }
     let end = shards.iter().map(|shard| shard.next).max().unwrap_or(0);
     let reader = log.reader(base.offset)?;
-    let records =
-        Records { reader, next: base.offset, end, standing: None, ready: Vec::new().into_iter(), bytes: Vec::new(), at: 0 };
+    let records = Records {
+        reader,
+        next: base.offset,
+        end,
+        standing: None,
+        first: None,
+        ready: Vec::new().into_iter(),
+        bytes: Vec::new(),
+        at: 0,
+    };
     let mut records = Summing::new(records);
-    objects.put(&format!("{}/{LOG}", place_of(&graph.name, base)), &mut records)?;
+    objects.put(&format!("{place}/{LOG}"), &mut records)?;
+    if records.from.first != Some(base.sum) {
+        return Err(GraphError::Invalid("the log of a backup begins with its base".into()));
+    }
     let log = records.copied(LOG.into());
     let Records { next, standing, .. } = records.from;
     let made = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -118,6 +137,8 @@ struct Records {
     end: u64,
     /// `None` before the first.
     standing: Option<Standing>,
+    /// The checksum of the first.
+    first: Option<u64>,
     ready: std::vec::IntoIter<(u64, Vec<u8>)>,
     /// Those of the record at hand, and how many of them were read.
     bytes: Vec<u8>,
@@ -133,6 +154,7 @@ impl Records {
                 if offset != self.next {
                     return Err(GraphError::corrupt(format!("the log has no record {}", self.next)));
                 }
+                self.first.get_or_insert_with(|| Record::sum_of(&record));
                 self.standing.get_or_insert_default().take(&Record::from_bytes(&record)?);
                 self.next = offset + 1;
                 self.bytes = [&(record.len() as u32).to_le_bytes()[..], &record].concat();
@@ -178,12 +200,13 @@ pub fn restore_shard(
 ) -> Result<Option<String>> {
     let unfinished = directory.with_extension("unfinished");
     for backup in backups(objects, &graph.name)? {
+        let backup = backup?;
         let Some(copy) = backup.shards.iter().find(|copy| copy.shard == shard) else { continue };
         if backup.graph != *graph || base_in(log, &backup)?.is_none() {
             continue;
         }
         let _ = fs::remove_dir_all(&unfinished); // of a process that was killed
-        let place = format!("{}/{}", place_of(&graph.name, backup.base), shard_name(shard));
+        let place = format!("{}/{}", place_of(&graph.name, backup.base), copy.place);
         match copy.files.iter().try_for_each(|file| bring(objects, &place, file, &unfinished)) {
             Ok(()) => {
                 let placed = fs::rename(&unfinished, directory).and_then(|()| match directory.parent() {
@@ -205,11 +228,7 @@ pub fn restore_shard(
 
 /// Brings an object back as a file.
 fn bring(objects: &dyn Objects, place: &str, copy: &ObjectCopy, directory: &Path) -> Result<()> {
-    let relative = Path::new(&copy.name);
-    if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(GraphError::corrupt(format!("it has a file {:?}", copy.name)));
-    }
-    let path = directory.join(relative);
+    let path = directory.join(&copy.name);
     let write = |object: &mut dyn Read| -> io::Result<()> {
         fs::create_dir_all(path.parent().unwrap_or(directory))?;
         let mut file = File::create(&path)?;
@@ -228,7 +247,8 @@ fn whole(
 ) -> Result<()> {
     let name = format!("{place}/{}", copy.name);
     let object = objects.get(&name)?.ok_or_else(|| GraphError::corrupt(format!("{name} is not there")))?;
-    let mut object = Summing::new(object);
+    // One byte more shows that it is too long, however long it is.
+    let mut object = Summing::new(object.take(copy.bytes.saturating_add(1)));
     read(&mut object)?;
     match object.copied(copy.name.clone()) == *copy {
         true => Ok(()),
@@ -247,7 +267,7 @@ pub fn restore_log(objects: &dyn Objects, backup: &Backup, log: &dyn Log, told: 
     let look = |object: &mut dyn Read| io::copy(object, &mut io::sink()).map(drop).map_err(GraphError::storage);
     whole(objects, &place, &backup.log, look)?;
     for shard in &backup.shards {
-        let place = format!("{place}/{}", shard_name(shard.shard));
+        let place = format!("{place}/{}", shard.place);
         shard.files.iter().try_for_each(|file| whole(objects, &place, file, look))?;
     }
     let mut written = Written { reader: log.reader(0)?, next: 0 };
@@ -292,9 +312,13 @@ fn next_record(from: &mut impl Read) -> Result<Option<Vec<u8>>> {
         0 => return Ok(None),
         _ => from.read_exact(&mut length[1..]).map_err(GraphError::storage)?,
     }
+    let length = u32::from_le_bytes(length);
     let mut record = Vec::new();
-    from.take(u32::from_le_bytes(length).into()).read_to_end(&mut record).map_err(GraphError::storage)?;
-    Ok(Some(record))
+    from.take(length.into()).read_to_end(&mut record).map_err(GraphError::storage)?;
+    match record.len() == length as usize {
+        true => Ok(Some(record)),
+        false => Err(GraphError::corrupt("the log of the backup ends within a record")),
+    }
 }
 
 /// What was written to a log and read back.

@@ -12,6 +12,8 @@ mod copy;
 mod objects;
 
 use std::io::Read;
+use std::path::{Component, Path};
+use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,8 @@ use crate::log::{Base, GraphRecord, Log, PartAt, Record};
 const FORMAT: u32 = 1;
 /// What a backup consists of. It is written last.
 const MANIFEST: &str = "manifest";
+/// How long the log may take to show a record.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Nobody writes a longer one.
 const MANIFEST_BYTES_MAX: u64 = 256 << 20;
 
@@ -50,6 +54,8 @@ pub struct Backup {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ShardCopy {
     pub shard: u16,
+    /// The beginning of the names of its objects: of two copies that one backup tried to make, one counts.
+    place: String,
     /// The offset of the record that it applies next.
     pub next: u64,
     /// By their paths in the directory of the shard.
@@ -69,6 +75,16 @@ impl Backup {
     /// The bytes of its objects.
     pub fn bytes(&self) -> u64 {
         self.shards.iter().flat_map(|shard| &shard.files).chain([&self.log]).map(|file| file.bytes).sum()
+    }
+
+    /// Whether no name leads out of its place.
+    fn is_sound(&self) -> bool {
+        let is_below = |name: &str| {
+            let parts = Path::new(name).components();
+            !name.is_empty() && parts.into_iter().all(|part| matches!(part, Component::Normal(_)))
+        };
+        let files = |copy: &ShardCopy| is_below(&copy.place) && copy.files.iter().all(|file| is_below(&file.name));
+        is_below(&self.log.name) && self.shards.iter().all(files)
     }
 
     /// By this, users name it.
@@ -95,19 +111,24 @@ fn finish(objects: &dyn Objects, backup: &Backup) -> Result<()> {
     objects.put(&format!("{}/{MANIFEST}", place_of(&backup.graph.name, backup.base)), &mut &text[..])
 }
 
-/// The complete backups of the graph of a name, the newest first. One that is damaged is passed over, with a warning.
-pub fn backups(objects: &dyn Objects, graph: &str) -> Result<Vec<Backup>> {
+/// The complete backups of the graph of a name, those that begin last in the log first. One that is damaged is passed over, with a warning.
+pub fn backups<'o>(objects: &'o dyn Objects, graph: &'o str) -> Result<impl Iterator<Item = Result<Backup>> + 'o> {
     let mut names = objects.list(graph)?;
+    names.retain(|name| is_name(name));
     names.sort_unstable();
-    let mut found = Vec::new();
-    for name in names.into_iter().rev() {
-        match read(objects, graph, &name) {
-            Ok(backup) => found.extend(backup),
-            Err(GraphError::Corrupt(what)) => tracing::warn!("the backup {name} is passed over: {what}"),
-            Err(error) => return Err(error),
+    Ok(names.into_iter().rev().filter_map(move |name| match read(objects, graph, &name) {
+        Err(GraphError::Corrupt(what)) => {
+            tracing::warn!("the backup {name} is passed over: {what}");
+            None
         }
-    }
-    Ok(found)
+        read => read.transpose(),
+    }))
+}
+
+/// Whether this may be the name of a backup. People put other things there, too.
+fn is_name(name: &str) -> bool {
+    let is_hex = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.split_once('-').is_some_and(|(offset, sum)| offset.len() == 20 && offset.parse::<u64>().is_ok() && is_hex(sum))
 }
 
 /// `None` if it is not complete.
@@ -122,7 +143,10 @@ fn read(objects: &dyn Objects, graph: &str, name: &str) -> Result<Option<Backup>
         return Err(damaged());
     }
     let backup: Backup = serde_json::from_slice(text).map_err(|_| damaged())?;
-    match backup.format == FORMAT && backup.name() == name {
+    if !backup.is_sound() {
+        return Err(GraphError::corrupt("it has names that lead elsewhere"));
+    }
+    match backup.format == FORMAT && backup.name() == name && backup.graph.name == graph {
         true => Ok(Some(backup)),
         false => Err(GraphError::corrupt("another version of this program has written it")),
     }
@@ -134,8 +158,12 @@ pub fn base_in(log: &dyn Log, backup: &Backup) -> Result<Option<Base>> {
         return Ok(None);
     }
     let (mut reader, mut found) = (log.reader(backup.base.offset)?, Vec::new());
+    let until = Instant::now() + PATIENCE;
     while found.is_empty() {
-        match reader.read(std::time::Duration::from_millis(100), &mut found) {
+        if Instant::now() >= until {
+            return Err(GraphError::Unavailable("the log cannot be read".into()));
+        }
+        match reader.read(Duration::from_millis(100), &mut found) {
             Ok(true) if found.is_empty() => return Ok(None),
             Ok(_) => {}
             Err(GraphError::Invalid(_)) => return Ok(None), // it is beyond the end

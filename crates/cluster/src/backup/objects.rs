@@ -13,6 +13,9 @@ pub trait Objects: Send + Sync {
 
     fn get(&self, name: &str) -> Result<Option<Box<dyn Read + Send>>>;
 
+    /// The bytes of an object; `None` if there is none.
+    fn size(&self, name: &str) -> Result<Option<u64>>;
+
     /// The next part of all names that begin with these parts.
     fn list(&self, under: &str) -> Result<Vec<String>>;
 
@@ -56,7 +59,15 @@ impl Objects for Directory {
     fn get(&self, name: &str) -> Result<Option<Box<dyn Read + Send>>> {
         match File::open(self.0.join(name)) {
             Ok(file) => Ok(Some(Box::new(file))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(self.failed(name)(error)),
+        }
+    }
+
+    fn size(&self, name: &str) -> Result<Option<u64>> {
+        match fs::metadata(self.0.join(name)) {
+            Ok(found) => Ok(Some(found.len())),
+            Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(self.failed(name)(error)),
         }
     }
@@ -73,6 +84,10 @@ impl Objects for Directory {
     fn place(&self) -> String {
         self.0.display().to_string()
     }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Makes the names of directories last, from one up to another.

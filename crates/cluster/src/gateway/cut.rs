@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, ReadContext, Result, Schema};
 
@@ -15,6 +15,9 @@ use crate::remote::{Known, Line, Remote};
 use crate::shard::ShardView;
 use crate::view::{AtOnce, ClusterView};
 use crate::wire::{Answer, Ask, Call, Reply, damaged};
+
+/// What was read for longer is not read again from the beginning.
+const YOUNG: Duration = Duration::from_secs(60);
 
 /// All shards at one number, which their nodes keep as long as this lives.
 pub struct HeldCut {
@@ -113,7 +116,10 @@ impl Line for CutLine {
             }
             held.skipped.fetch_max(skipped + 1, Ordering::Relaxed);
         }
-        self.cut.lost.store(true, Ordering::Relaxed);
+        // One that was kept for long was given up rather than lost, and so would be the next one.
+        if self.cut.made.elapsed() < YOUNG {
+            self.cut.lost.store(true, Ordering::Relaxed);
+        }
         Err(why)
     }
 

@@ -50,6 +50,10 @@ struct Shifted {
     shift: u64,
 }
 
+fn too_far() -> GraphError {
+    GraphError::corrupt("a log with offsets beyond all numbers")
+}
+
 struct ShiftedReader {
     inner: Box<dyn LogReader>,
     shift: u64,
@@ -71,7 +75,7 @@ impl Log for Shifted {
     }
 
     fn first(&self) -> Result<u64> {
-        Ok(self.inner.first()? + self.shift)
+        self.inner.first()?.checked_add(self.shift).ok_or_else(too_far)
     }
 
     fn cut(&self, before: u64) -> Result<()> {
@@ -87,7 +91,9 @@ impl LogReader for ShiftedReader {
     fn read(&mut self, patience: Duration, out: &mut Vec<(u64, Vec<u8>)>) -> Result<bool> {
         let before = out.len();
         let ended = self.inner.read(patience, out);
-        out[before..].iter_mut().for_each(|(offset, _)| *offset += self.shift);
+        for (offset, _) in &mut out[before..] {
+            *offset = offset.checked_add(self.shift).ok_or_else(too_far)?;
+        }
         ended
     }
 }

@@ -243,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    fn records() -> [Record; 7] {
+    fn records() -> [Record; 8] {
         let section = |shard| {
             let earlier = vec![PartAt { offset: 3, sum: 1 << 40 }; usize::from(shard % 7)];
             Section { shard, earlier, changes: vec![7; 5 * usize::from(shard)].into() }
@@ -259,7 +259,10 @@ mod tests {
         let graph =
             GraphRecord { id: 7, name: "air".into(), placement: Placement { shards: 4, seed: 1, id_space: IdSpace::Label } };
         let member = Member { name: "one".into(), process: 5, address: "127.0.0.1:7701".into(), shards: vec![0, 3] };
+        let standing = Standing { graph: 7, term: 3, writer: 1 << 60, number: 9 };
+        let base = Base { id: 1 << 90, graph: graph.clone(), standing, members: vec![member.clone()], shift: 1 << 40 };
         [
+            Record::Base(base),
             Record::Graph(graph),
             Record::Member(member),
             Record::Open { term: 1, writer: 2 },

@@ -98,6 +98,8 @@ pub struct Host {
     is_ready: AtomicBool,
     /// The offset that is applied next, as the store says.
     kept: AtomicU64,
+    /// Whether the log was cut before the shard had applied it.
+    has_missed: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -135,6 +137,7 @@ impl Host {
             wanted: AtomicU64::new(0),
             is_ready: AtomicBool::new(false),
             kept,
+            has_missed: AtomicBool::new(false),
         })
     }
 
@@ -160,6 +163,9 @@ impl Host {
             let is_final =
                 is_astray || tail.has_failed() || matches!(error, GraphError::Corrupt(_) | GraphError::Invalid(_));
             self.set_trouble(Some(Trouble { why: error.to_string(), is_astray, is_final }));
+            if is_final && tail.begins_after(self.kept.load(Ordering::Acquire)) {
+                self.has_missed.store(true, Ordering::Relaxed);
+            }
             if matches!(error, GraphError::Corrupt(_)) || tail.is_stopped() {
                 return;
             }
@@ -277,6 +283,11 @@ impl Host {
     /// Whether it has read what the log had when this process began, or will never read it.
     pub fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Relaxed) || self.trouble().is_some_and(|trouble| trouble.is_final)
+    }
+
+    /// Whether the log was cut before the shard had applied it. A backup has what it missed.
+    pub fn has_missed(&self) -> bool {
+        self.has_missed.load(Ordering::Relaxed)
     }
 
     /// How the shard is.

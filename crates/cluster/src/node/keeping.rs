@@ -45,6 +45,10 @@ impl Node {
         if !shards.iter().map(|copy| copy.shard).eq(all) || shards.iter().any(|copy| copy.next <= base.offset) {
             return Err(GraphError::Invalid("a backup has each shard once, in order, as it is behind its base".into()));
         }
+        let (read, _) = self.tail.read_to();
+        if shards.iter().any(|copy| copy.next > read) {
+            return Err(GraphError::Unavailable(format!("{} has not read the log so far", self.name)));
+        }
         copy_log(&*self.keeping()?.objects, &self.graph, &*self.log, base, shards)
     }
 
@@ -52,6 +56,7 @@ impl Node {
     pub(super) fn cut_log(&self) -> Result<Option<u64>> {
         let mut fitting = Vec::new();
         for backup in backups(&*self.keeping()?.objects, &self.graph.name)? {
+            let backup = backup?;
             let base = if backup.graph == self.graph { base_in(&*self.log, &backup)? } else { None };
             fitting.extend(base.map(|base| (backup, base)));
             if fitting.len() == 2 {

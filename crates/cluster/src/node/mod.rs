@@ -165,6 +165,11 @@ impl Node {
         self.is_announced.load(Ordering::Relaxed) && self.role.is_another(&self.name, self.process)
     }
 
+    /// Whether the log was cut before it had read it. When it starts again, its shards come from a backup.
+    pub fn has_missed(&self) -> bool {
+        self.tail.has_missed() || self.hosts.values().any(|host| host.has_missed())
+    }
+
     /// Whether all its shards have come to where the log ended when it began to read, or cannot do so.
     pub fn is_ready(&self) -> bool {
         self.hosts.values().all(|host| host.is_ready())

@@ -14,7 +14,7 @@ use crate::gateway::{Gateway, HeldCut, Limits};
 use crate::log::{RequestId, Transaction};
 use crate::overlay::Overlay;
 use crate::section::Recorder;
-use crate::transaction::{Change, INLINE_BYTES, next_cut};
+use crate::transaction::{Change, INLINE_BYTES};
 
 /// Runs small queries for clients.
 pub trait Runner: Send + Sync {
@@ -32,6 +32,8 @@ pub struct Ran {
 
 /// How often who waits for the turn looks whether it should stop.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long who asks waits here for the turn, before it waits as others do.
+const WAITING: Duration = Duration::from_millis(250);
 /// The changes of earlier transactions are kept in memory for the next one for so long. Then the shards have them.
 const KEPT: Duration = Duration::from_millis(100);
 
@@ -57,19 +59,23 @@ impl OwnTransactions {
         Self { node, gateway, kept: Mutex::default() }
     }
 
-    /// Waits for the turn, for somebody with these limits.
+    /// Waits for the turn, for somebody with these limits. Not long: who waits here takes a place of those that others need to end their turns.
     ///
     /// # Errors
-    /// If the limits end the wait, or if this node is not the writer any more.
+    /// If it takes longer, or if this node is not the writer any more.
     pub fn begin(&self, who: &str, limits: ReadContext) -> Result<OwnTransaction<'_>> {
         let ticket = self.node.turns.queue();
+        let until = Instant::now() + WAITING;
         while ticket.wait(LOOK, who).is_err() {
             limits.check()?;
+            if Instant::now() >= until {
+                return Err(GraphError::Unavailable("others write".into()));
+            }
         }
         let kept = self.kept().take().filter(|kept| kept.cut.made.elapsed() < KEPT && !kept.cut.is_lost());
         let kept = match kept.filter(|kept| self.node.role.submitted() == Some(kept.at)) {
             Some(kept) => kept,
-            None => self.fresh()?,
+            None => self.fresh(&limits)?,
         };
         kept.limits.set(Some(limits));
         Ok(OwnTransaction { of: self, kept, ticket })
@@ -80,23 +86,16 @@ impl OwnTransactions {
     }
 
     /// The graph as it is, with what was submitted.
-    fn fresh(&self) -> Result<Kept> {
-        let (mut cut, limits, until) = (self.gateway.any_cut(None)?, Limits::default(), Instant::now() + LOOK * 250);
-        loop {
-            let elsewhere = || GraphError::Unavailable("this node is not the writer any more".into());
-            let at = self.node.role.submitted().ok_or_else(elsewhere)?;
-            let (generation, since) = self.node.role.since(cut.number, 0)?;
-            match since.filter(|_| generation == at.0) {
-                Some(sections) => {
-                    let stores = cut.stores(&limits).into_iter().map(|store| Recorder::new(Overlay::new(store))).collect();
-                    let mut change = Change::new(stores, self.gateway.placement());
-                    change.catch_up(&sections)?;
-                    return Ok(Kept { change, cut, limits, at });
-                }
-                None if Instant::now() >= until => return Err(elsewhere()),
-                None => cut = next_cut(&self.gateway, cut.number)?,
-            }
-        }
+    fn fresh(&self, own: &ReadContext) -> Result<Kept> {
+        let (cut, limits) = (self.gateway.any_cut(Some(own))?, Limits::default());
+        let elsewhere = || GraphError::Unavailable("this node is not the writer any more, or its shards are behind".into());
+        let at = self.node.role.submitted().ok_or_else(elsewhere)?;
+        let (generation, since) = self.node.role.since(cut.number, 0)?;
+        let sections = since.filter(|_| generation == at.0).ok_or_else(elsewhere)?;
+        let stores = cut.stores(&limits).into_iter().map(|store| Recorder::new(Overlay::new(store))).collect();
+        let mut change = Change::new(stores, self.gateway.placement());
+        change.catch_up(&sections)?;
+        Ok(Kept { change, cut, limits, at })
     }
 }
 
@@ -129,19 +128,17 @@ impl OwnTransaction<'_> {
     pub fn submit(self, request: RequestId) -> Result<Option<Receiver<Outcome>>> {
         let Self { of, mut kept, ticket } = self;
         let sections = kept.change.take_sections()?;
-        let outcome = if sections.is_empty() {
-            None
-        } else {
-            let (outcome, does_more) = of.node.role.submit(Transaction { request, sections }, kept.at.0);
-            kept.at.1 += if does_more { 0 } else { 1 }; // what it does not have must be read again
-            Some(outcome)
-        };
+        // What it has read may not be in the log yet. Then an empty commit comes after that.
+        let submits = !sections.is_empty() || of.node.role.has_pending();
+        let submitted = submits.then(|| of.node.role.submit(Transaction { request, sections }, kept.at.0));
+        kept.at.1 += u64::from(submits);
         kept.limits.set(None);
+        let is_right = submitted.as_ref().is_none_or(|(_, is_as_said)| *is_as_said);
         // Without somebody who waits, it would only keep an old state of the shards.
-        if of.node.turns.is_awaited() {
+        if is_right && of.node.turns.is_awaited() {
             *of.kept() = Some(kept);
         }
         drop(ticket); // what comes next sees this one before it is in the log
-        Ok(outcome)
+        Ok(submitted.map(|(outcome, _)| outcome))
     }
 }

@@ -114,8 +114,11 @@ impl Known {
         }
     }
 
-    /// What the records so far say, for those who begin to read after them.
-    fn base(&self, shift: u64) -> Option<Base> {
+    /// What the records so far say, for those who begin to read after them; `None` if another process may write.
+    fn base(&self, process: u64, shift: u64) -> Option<Base> {
+        if !self.is_writer || self.standing.writer != process {
+            return None;
+        }
         let (graph, members) = (self.graph.clone()?, self.members.values().cloned().collect());
         Some(Base { id: uuid::Uuid::new_v4().as_u128(), graph, standing: self.standing, members, shift })
     }
@@ -166,7 +169,7 @@ struct Sent(HashMap<u128, SyncSender<PartAt>>);
 
 impl Sent {
     /// Sends a part or a base, or looks whether one was read. Gives all other inputs back.
-    fn take(&mut self, input: Input, known: &Known, log: &dyn Log) -> Option<Input> {
+    fn take(&mut self, input: Input, known: &Known, process: u64, log: &dyn Log) -> Option<Input> {
         match input {
             Input::Part(Section { shard, changes, .. }, reply) => {
                 let id = uuid::Uuid::new_v4().as_u128();
@@ -174,7 +177,7 @@ impl Sent {
                 None
             }
             Input::Base(reply) => {
-                if let Some(base) = known.base(log.shift()) {
+                if let Some(base) = known.base(process, log.shift()) {
                     self.send(base.id, &Record::Base(base), reply, log);
                 }
                 None
@@ -265,7 +268,7 @@ impl Role {
             core.take(Event::Tick(now()), &mut out);
             for input in first.into_iter().chain(inbox.0.try_iter().take(BATCH)) {
                 let was_writer = core.is_writer();
-                let Some(input) = sent.take(input, &self.known(), log) else { continue };
+                let Some(input) = sent.take(input, &self.known(), self.process, log) else { continue };
                 self.take(input, now(), &mut core, &mut waiting, &mut out);
                 if was_writer && !core.is_writer() {
                     let mut known = self.known();
@@ -372,7 +375,8 @@ impl Role {
         }
     }
 
-    /// Submits a transaction, in the turn of who submits. It was computed in a generation of the role. Says also whether more was done than it says.
+    /// Submits a transaction, in the turn of who submits. It was computed in a generation of the role. Says also whether just that is on its way: it may
+    /// be refused, or shards may do more than it says.
     pub fn submit(&self, mut transaction: Transaction, generation: u64) -> (Receiver<Outcome>, bool) {
         let (reply, outcome) = sync_channel(1);
         let mut known = self.known();
@@ -380,13 +384,19 @@ impl Role {
             let _ = reply.send(Err(Some(self.process))); // nobody waits for it any more
             return (outcome, false);
         }
-        let does_more = known.end_labels(&mut transaction);
+        let is_new = generation == known.generation && !known.made.contains_key(&transaction.request);
+        let is_as_said = !known.end_labels(&mut transaction) && is_new;
         known.submitted += 1;
-        if generation == known.generation && !known.made.contains_key(&transaction.request) {
+        if is_new {
             known.pending.push_back((transaction.request, transaction.sections.clone()));
         }
         let _ = self.inbox.send(Input::Submit(transaction, reply, generation)); // if the role has ended, so has the channel of the outcome
-        (outcome, does_more)
+        (outcome, is_as_said)
+    }
+
+    /// Whether something that was submitted here is not in the log yet.
+    pub fn has_pending(&self) -> bool {
+        !self.known().pending.is_empty()
     }
 
     /// The generation of the role, and how many transactions were submitted here, while this process is the writer.
@@ -412,7 +422,7 @@ impl Role {
     /// # Errors
     /// [`GraphError::Unavailable`] if something else came between, or if that is not known in time.
     pub fn log_base(&self) -> Result<PartAt> {
-        let unknown = || GraphError::Unavailable("the log does not take a place to begin at".into());
+        let unknown = || GraphError::Unavailable("the log has no place to begin at yet: something else came between".into());
         let (mut known, until) = (self.known(), Instant::now() + LOGGING);
         while !known.pending.is_empty() {
             if Instant::now() >= until {

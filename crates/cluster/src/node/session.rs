@@ -133,10 +133,13 @@ impl Session {
                 Ok(Reply::RolledBack)
             }
             Call::Check => self.node.check().map(Reply::Checked),
-            Call::WasMade(request) => match self.node.role.become_writer(PATIENCE) {
-                Ok(()) => self.node.role.settle(request).map(Reply::Made),
-                Err(writer) => Ok(Reply::Elsewhere { writer }),
-            },
+            Call::WasMade(request) => {
+                self.outcomes().remove(&request);
+                match self.node.role.become_writer(PATIENCE) {
+                    Ok(()) => self.node.role.settle(request).map(Reply::Made),
+                    Err(writer) => Ok(Reply::Elsewhere { writer }),
+                }
+            }
             Call::Status => self.node.status().map(Reply::Status),
             Call::Forget { name } => self.node.forget(&name).map(|()| Reply::Forgotten),
             Call::Stop => {

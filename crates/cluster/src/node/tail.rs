@@ -40,6 +40,8 @@ pub struct Tail {
     ring: Mutex<Ring>,
     grown: Condvar,
     stopped: AtomicBool,
+    /// Whether the log was cut before this process had read it.
+    missed: AtomicBool,
 }
 
 #[derive(Default)]
@@ -60,7 +62,14 @@ impl Tail {
     /// Begins to read where `from` says. [`run`](Self::run) reads.
     pub fn new(log: Arc<dyn Log>, from: u64) -> Self {
         let ring = Mutex::new(Ring { next: from, ..Ring::default() });
-        Self { log, first: from, ring, grown: Condvar::new(), stopped: AtomicBool::new(false) }
+        Self {
+            log,
+            first: from,
+            ring,
+            grown: Condvar::new(),
+            stopped: AtomicBool::new(false),
+            missed: AtomicBool::new(false),
+        }
     }
 
     /// Where it began to read.
@@ -98,6 +107,16 @@ impl Tail {
         self.ring().failed.is_some()
     }
 
+    /// Whether the log has no record before an offset any more, and not the one there.
+    pub fn begins_after(&self, offset: u64) -> bool {
+        self.log.first().is_ok_and(|first| first > offset)
+    }
+
+    /// Whether the log was cut before this process had read it.
+    pub fn has_missed(&self) -> bool {
+        self.missed.load(Ordering::Relaxed)
+    }
+
     /// Reads until it is stopped.
     pub fn run(&self) {
         let (mut reader, mut said): (Option<Box<dyn LogReader>>, Option<Instant>) = (None, None);
@@ -110,6 +129,8 @@ impl Tail {
                     said = Some(Instant::now());
                 }
                 if is_final {
+                    let next = self.ring().next;
+                    self.missed.store(self.begins_after(next), Ordering::Relaxed);
                     self.ring().failed = Some(error.to_string());
                     self.grown.notify_all();
                     return;

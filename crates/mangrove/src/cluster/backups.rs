@@ -40,6 +40,10 @@ impl Objects for InBucket {
         Ok(self.0.get(name).map_err(not_stored)?.map(|object| Box::new(object) as _))
     }
 
+    fn size(&self, name: &str) -> Result<Option<u64>> {
+        self.0.size(name).map_err(not_stored)
+    }
+
     fn list(&self, under: &str) -> Result<Vec<String>> {
         self.0.list(under).map_err(not_stored)
     }
@@ -107,7 +111,9 @@ fn ask_node_with(gateway: &Gateway, shard: u16, call: &Call) -> Result<Reply> {
 /// # Errors
 /// If there is none.
 pub fn find_backup(store: &dyn Objects, graph: &str, name: Option<&str>) -> Result<Backup> {
-    let all = backups(store, graph)?;
+    let mut all = backups(store, graph)?.collect::<Result<Vec<_>>>()?;
+    // After a restore from an older backup, one that was made later may begin earlier in the log.
+    all.sort_by_key(|backup| std::cmp::Reverse(backup.made));
     let names = || all.iter().map(Backup::name).collect::<Vec<_>>().join(", ");
     let found = all.iter().find(|backup| name.is_none_or(|name| backup.name() == name));
     found.cloned().ok_or_else(|| match all.is_empty() {

@@ -102,6 +102,11 @@ impl RunningNode {
         self.node.is_replaced()
     }
 
+    /// Whether the log was cut before it had read it. When it starts again, its shards come from a backup.
+    pub fn has_missed(&self) -> bool {
+        self.node.has_missed()
+    }
+
     /// Ends it, once others know.
     pub fn stop(self) {}
 }
@@ -140,7 +145,9 @@ impl Shards<'_> {
             let store = self.opened(number, &directory)?;
             let position = ShardStore::log_position(&store).map_err(OpenError::Cluster)?;
             let position = position.map_or(Ok(Position::default()), |bytes| Position::from_bytes(&bytes));
-            if position.map_err(OpenError::Cluster)?.next >= first {
+            // It reads the record before its position again. A log that began anew has another one at its beginning.
+            let least = first + u64::from(self.log.shift() > 0);
+            if first == 0 || position.map_err(OpenError::Cluster)?.next > least {
                 return Ok(Box::new(store));
             }
         }

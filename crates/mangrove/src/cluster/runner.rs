@@ -57,17 +57,18 @@ pub fn asked(query: &Query, parameters: &Parameters, options: &QueryOptions) -> 
 
 impl Given {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let damaged = |_| GraphError::Storage {
-            message: "the changes of this query were stored, but what it gave cannot be read".into(),
-            source: None,
-        };
-        mangrove_graph::wire::reading(|| postcard::from_bytes(bytes)).map_err(damaged)
+        mangrove_graph::wire::reading(|| postcard::from_bytes(bytes)).map_err(|_| unread())
     }
 
     /// What the plan says about the results.
     pub fn outlook(&self, procedures: &Arc<Procedures>) -> Result<Outlook> {
-        Outlook::from_bytes(&self.outlook, procedures.clone()).map_err(|error| GraphError::Invalid(error.to_string()))
+        Outlook::from_bytes(&self.outlook, procedures.clone()).map_err(|_| unread())
     }
+}
+
+fn unread() -> GraphError {
+    let message = "the changes of this query were stored, but what it gave cannot be read".into();
+    GraphError::Storage { message, source: None }
 }
 
 /// Runs queries at a node.

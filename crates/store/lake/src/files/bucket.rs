@@ -5,24 +5,57 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use object_store::path::Path;
-use object_store::{Error, ObjectStore, ObjectStoreExt, WriteMultipart};
+use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, UploadPart};
 use tokio::runtime::Runtime;
 
 use super::remote::causes;
 use super::store::store_of;
 use crate::error::{LakeError, Result};
 
-/// An object is written in parts of so many bytes, so many of them at the same time.
+/// An object is written in parts of so many bytes, some of them at the same time. After so many parts, they are larger: S3 takes 10,000.
 const PART_BYTES: usize = 8 << 20;
+const LARGE_BYTES: usize = 64 << 20;
+const SMALL_PARTS: usize = 1_000;
 const PARTS_AT_ONCE: usize = 4;
+/// One request reads so many bytes at most. It must take no longer than a request may.
+const READ_BYTES: u64 = 16 << 20;
 
 /// A place in an object store: S3, Google Cloud Storage or Azure.
 pub struct Bucket {
+    place: Arc<str>,
+    within: Arc<Within>,
+}
+
+/// The store, and what waits for it.
+struct Within {
     store: Arc<dyn ObjectStore>,
     root: Path,
-    runtime: Arc<Runtime>,
-    place: Arc<str>,
+    /// There until it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Within {
+    /// Runs a request to its end.
+    fn wait<T>(&self, request: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        match &self.runtime {
+            Some(runtime) => runtime.block_on(request),
+            None => {
+                Err(Error::NotImplemented { operation: "a request".into(), implementer: "a store that was closed".into() })
+            }
+        }
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        // This thread may be one of another runtime, which must not wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Bucket {
@@ -37,7 +70,8 @@ impl Bucket {
             .thread_name("mangrove objects")
             .enable_all()
             .build();
-        Ok(Self { store, root, runtime: Arc::new(runtime.map_err(|error| failed(error.to_string()))?), place: name })
+        let runtime = Some(runtime.map_err(|error| failed(error.to_string()))?);
+        Ok(Self { place: name, within: Arc::new(Within { store, root, runtime }) })
     }
 
     /// Its address.
@@ -46,7 +80,7 @@ impl Bucket {
     }
 
     fn path(&self, name: &str) -> Result<Path> {
-        let whole = format!("{}/{name}", self.root);
+        let whole = format!("{}/{name}", self.within.root);
         Path::parse(whole.trim_matches('/')).map_err(|error| self.failed(name, &error.into()))
     }
 
@@ -55,39 +89,45 @@ impl Bucket {
         LakeError::Store { file, reason: causes(error) }
     }
 
-    /// Runs a request to its end.
-    fn wait<T>(&self, name: &str, request: impl Future<Output = Result<T, Error>>) -> Result<T> {
-        self.runtime.block_on(request).map_err(|error| self.failed(name, &error))
-    }
-
     /// Stores an object. Others see it whole, or not at all.
     ///
     /// # Errors
     /// If `from` cannot be read, or the store does not take it.
     pub fn put(&self, name: &str, from: &mut dyn Read) -> Result<()> {
-        let (path, unread) =
-            (self.path(name)?, |error: io::Error| LakeError::Store { file: name.into(), reason: error.to_string() });
-        let first = part(from).map_err(unread)?;
+        let path = self.path(name)?;
+        let unread = |error: io::Error| LakeError::Store { file: name.into(), reason: error.to_string() };
+        let first = part(from, PART_BYTES).map_err(unread)?;
+        let store = &self.within.store;
         if first.len() < PART_BYTES {
-            return self.wait(name, self.store.put(&path, first.into())).map(drop);
+            return self.within.wait(store.put(&path, first.into())).map(drop).map_err(|error| self.failed(name, &error));
         }
-        let mut upload = WriteMultipart::new_with_chunk_size(self.wait(name, self.store.put_multipart(&path))?, PART_BYTES);
-        let mut next = first;
-        while !next.is_empty() {
-            self.wait(name, async {
-                upload.wait_for_capacity(PARTS_AT_ONCE).await?;
-                upload.put(next);
-                Ok(())
-            })?;
-            next = match part(from) {
-                Ok(next) => next,
-                Err(error) => {
-                    let _ = self.runtime.block_on(upload.abort()); // only the first error matters
-                    return Err(unread(error));
+        let mut upload = self.within.wait(store.put_multipart(&path)).map_err(|error| self.failed(name, &error))?;
+        let mut send = || -> Result<()> {
+            let (mut running, mut next, mut parts) = (FuturesUnordered::<UploadPart>::new(), first.clone(), 0);
+            while !next.is_empty() {
+                running.push(upload.put_part(next.into()));
+                parts += 1;
+                if running.len() >= PARTS_AT_ONCE {
+                    self.one(name, &mut running)?;
                 }
-            };
+                next = part(from, if parts < SMALL_PARTS { PART_BYTES } else { LARGE_BYTES }).map_err(unread)?;
+            }
+            while !running.is_empty() {
+                self.one(name, &mut running)?;
+            }
+            Ok(())
+        };
+        if let Err(error) = send() {
+            let _ = self.within.wait(upload.abort()); // only the first error matters
+            return Err(error);
         }
-        self.wait(name, upload.finish()).map(drop)
+        self.within.wait(upload.complete()).map(drop).map_err(|error| self.failed(name, &error))
+    }
+
+    /// Waits for one of the parts that are sent.
+    fn one(&self, name: &str, running: &mut FuturesUnordered<UploadPart>) -> Result<()> {
+        let sent = self.within.wait(async { running.next().await.unwrap_or(Ok(())) });
+        sent.map_err(|error| self.failed(name, &error))
     }
 
     /// Reads an object from its beginning; `None` if there is none.
@@ -95,8 +135,28 @@ impl Bucket {
     /// # Errors
     /// If the store does not answer.
     pub fn get(&self, name: &str) -> Result<Option<impl Read + Send + use<>>> {
-        match self.runtime.block_on(self.store.get(&self.path(name)?)) {
-            Ok(found) => Ok(Some(Object { found: found.into_stream(), ready: Bytes::new(), runtime: self.runtime.clone() })),
+        let path = self.path(name)?;
+        match self.within.wait(self.within.store.head(&path)) {
+            Ok(found) => Ok(Some(Object {
+                within: self.within.clone(),
+                path,
+                bytes: found.size,
+                tag: found.e_tag,
+                next: 0,
+                ready: Bytes::new(),
+            })),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed(name, &error)),
+        }
+    }
+
+    /// The bytes of an object; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    pub fn size(&self, name: &str) -> Result<Option<u64>> {
+        match self.within.wait(self.within.store.head(&self.path(name)?)) {
+            Ok(found) => Ok(Some(found.size)),
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.failed(name, &error)),
         }
@@ -108,35 +168,46 @@ impl Bucket {
     /// If the store does not answer.
     pub fn list(&self, under: &str) -> Result<Vec<String>> {
         let path = self.path(under)?;
-        let found = self.wait(under, self.store.list_with_delimiter(Some(&path)))?;
+        let found = self.within.wait(self.within.store.list_with_delimiter(Some(&path)));
+        let found = found.map_err(|error| self.failed(under, &error))?;
         let all = found.common_prefixes.into_iter().chain(found.objects.into_iter().map(|object| object.location));
         Ok(all.filter_map(|path| path.filename().map(str::to_owned)).collect())
     }
 }
 
 /// The next part of what is read. It is shorter only at the end.
-fn part(from: &mut dyn Read) -> io::Result<Bytes> {
-    let mut part = Vec::with_capacity(PART_BYTES);
-    from.take(PART_BYTES as u64).read_to_end(&mut part)?;
+fn part(from: &mut dyn Read, bytes: usize) -> io::Result<Bytes> {
+    let mut part = Vec::with_capacity(bytes);
+    from.take(bytes as u64).read_to_end(&mut part)?;
     Ok(part.into())
 }
 
-/// An object while it is read.
+/// An object while it is read, range by range.
 struct Object {
-    found: Stream,
+    within: Arc<Within>,
+    path: Path,
+    bytes: u64,
+    tag: Option<String>,
+    next: u64,
     ready: Bytes,
-    runtime: Arc<Runtime>,
 }
 
-type Stream = futures_util::stream::BoxStream<'static, Result<Bytes, Error>>;
+impl Object {
+    /// Reads the next range, of the same version.
+    fn range(&mut self) -> Result<Bytes, Error> {
+        let end = self.bytes.min(self.next + READ_BYTES);
+        let range = Some(GetRange::Bounded(self.next..end));
+        let options = GetOptions { range, if_match: self.tag.clone(), ..GetOptions::default() };
+        let store = &self.within.store;
+        self.next = end;
+        self.within.wait(async { store.get_opts(&self.path, options).await?.bytes().await })
+    }
+}
 
 impl Read for Object {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while self.ready.is_empty() {
-            match self.runtime.block_on(futures_util::StreamExt::next(&mut self.found)) {
-                Some(next) => self.ready = next.map_err(io::Error::other)?,
-                None => return Ok(0),
-            }
+        if self.ready.is_empty() && self.next < self.bytes {
+            self.ready = self.range().map_err(io::Error::other)?;
         }
         let read = self.ready.len().min(into.len());
         into[..read].copy_from_slice(&self.ready.split_to(read));
