@@ -55,7 +55,7 @@ class Graph:
     """A graph on two nodes, each a process."""
 
     def __init__(self, name, log, directory, *more, nodes=2):
-        self.name, self.log, self.directory, self.store = name, log, directory, more[more.index("--store") :][:2] if "--store" in more else []
+        self.name, self.log, self.directory, self.store = name, log, directory, list(more[more.index("--store") :][:2]) if "--store" in more else []
         self.up("--shards", "4", "--nodes", str(nodes), *more)
 
     def up(self, *more):
@@ -394,6 +394,47 @@ def test_what_cannot_be_backed_up_says_so(graph, tmp_path):
 
     assert "keeps no backups: start it with --store" in fails("cluster", "backup", graph.address)
     assert "has no backup of a graph lost" in fails("cluster", "restore", "lost", "--store", tmp_path, "--log", graph.log)
+    assert "write s3://bucket/path, or a directory" in fails("cluster", "backups", "lost", "--store", "s3:/bucket")
+    assert run("cluster", "backups", "lost", "--store", tmp_path) == ""
+
+
+def test_backups_are_listed_and_damage_is_named(log, tmp_path):
+    store = tmp_path / "backups"
+    graph = Graph("listed", log, tmp_path / "nodes", "--store", str(store))
+    restore = [*COMMAND, "cluster", "restore", "listed", "--store", str(store), "--log", log]
+    try:
+        mg.connect(graph.address).query("g.addV('n')")
+        first, second = [run("cluster", "backup", graph.address).split(":")[0] for _ in range(2)]
+        (store / "listed" / "notes.txt").write_text("others put things there, too")
+        (store / "listed" / f"{0:020}-{0:016x}").mkdir()
+        listed = run("cluster", "backups", "listed", "--store", store).splitlines()
+        assert [line.split()[0] for line in listed] == [second, first, f"{0:020}-{0:016x}"]
+        assert re.search(r"\d{4}-\d\d-\d\dT[\d:]+Z  commit 1, [\d.]+ MB", listed[0]) and "not finished" in listed[2]
+        assert not [file for file in (store / "listed" / second).rglob("*") if file.name == "lock.mdb"]
+        manifest = store / "listed" / second / "manifest"
+        manifest.write_bytes(manifest.read_bytes().replace(b'"number":1', b'"number":2', 1))
+        assert f"{second}  damaged" in run("cluster", "backups", "listed", "--store", store)
+        refused = subprocess.run(restore, capture_output=True, text=True, timeout=60)
+        assert refused.returncode != 0 and f"the backup {second}" in refused.stderr and f"--backup: {first}" in refused.stderr
+        largest = max((store / "listed" / first).rglob("data.mdb"), key=lambda file: file.stat().st_size)
+        largest.write_bytes(b"x" + largest.read_bytes()[1:])
+        refused = subprocess.run([*restore, "--backup", first], capture_output=True, text=True, timeout=60)
+        assert refused.returncode != 0 and f"the backup {first} is damaged" in refused.stderr
+    finally:
+        graph.stop()
+
+
+def test_nodes_with_different_stores_make_no_backup(log, tmp_path):
+    graph = Graph("apart", log, tmp_path / "nodes", "--store", str(tmp_path / "one"))
+    try:
+        graph.kill("node-1")
+        graph.store[1] = str(tmp_path / "another")
+        graph.start("node-1")
+        connected(graph.address).query("g.addV('n')")
+        made = subprocess.run([*COMMAND, "cluster", "backup", graph.address], capture_output=True, text=True, timeout=60)
+        assert made.returncode != 0 and "all nodes need the same place" in made.stderr
+    finally:
+        graph.stop()
 
 
 def test_reads_and_writes_go_on_while_a_node_is_frozen(log, tmp_path):

@@ -52,7 +52,7 @@ pub enum GraphError {
     Late(Option<Duration>),
     #[error("a read takes more than the memory budget of {} MB", bytes_max >> 20)]
     OverBudget { bytes_max: usize },
-    #[error("{0}. Try again")]
+    #[error("{}", again(.0))]
     Unavailable(String),
     #[error("the database is open read-only")]
     ReadOnly,
@@ -83,6 +83,16 @@ impl GraphError {
 
     pub fn corrupt(what: impl Into<String>) -> Self {
         GraphError::Corrupt(what.into())
+    }
+}
+
+/// A message with advice, once.
+fn again(what: &str) -> String {
+    const ADVICE: &str = "Try again";
+    match what {
+        what if what.ends_with(ADVICE) => what.to_owned(),
+        what if what.ends_with(['.', '?']) => format!("{what} {ADVICE}"),
+        what => format!("{what}. {ADVICE}"),
     }
 }
 

@@ -136,7 +136,10 @@ impl Log for KafkaLog {
             .add_partition_offset(&self.topic, PARTITION, Offset::Offset(from as i64))
             .and_then(|()| consumer.assign(&partition))
             .map_err(|error| unavailable("does not let the log be read", error))?;
-        Ok(Box::new(KafkaReader { consumer, topic: self.topic.clone(), next: from, at_end: false, asked: Instant::now() }))
+        let ends = consumer.fetch_watermarks(&self.topic, PARTITION, ANSWERING);
+        let (_, end) = ends.map_err(|error| unavailable("does not say where the log ends", error))?;
+        let (topic, end) = (self.topic.clone(), Some(end.max(0) as u64));
+        Ok(Box::new(KafkaReader { consumer, topic, next: from, end, at_end: false, asked: Instant::now() }))
     }
 }
 
@@ -144,6 +147,8 @@ struct KafkaReader {
     consumer: BaseConsumer,
     topic: String,
     next: u64,
+    /// Where the log ended at first, until that was read. While others write, the consumer may never stand at the end.
+    end: Option<u64>,
     /// Whether all that there was has been read.
     at_end: bool,
     /// When the brokers have said so last.
@@ -194,6 +199,9 @@ impl LogReader for KafkaReader {
                     return Err(unavailable("cannot be read", error));
                 }
             }
+        }
+        if self.end.take_if(|end| *end <= self.next).is_some() {
+            return Ok(true);
         }
         Ok(self.is_at_end())
     }

@@ -1,9 +1,9 @@
-//! `mangrove cluster backup` and `mangrove cluster restore`.
+//! `mangrove cluster backup`, `backups` and `restore`.
 
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mangrove::cluster::{self, BackupStage, GraphAddress, GraphRecord};
+use mangrove::cluster::{self, BackupFound, BackupStage, GraphAddress, GraphRecord};
 
 use super::failed;
 use crate::log::{LogOptions, StorePlace};
@@ -19,6 +19,15 @@ pub struct GraphBackup {
     /// Delete nothing of the log
     #[arg(long)]
     keep_log: bool,
+}
+
+#[derive(Args)]
+pub struct Backups {
+    /// Name of the graph
+    name: String,
+    /// Where its backups are: s3://bucket/path, gs://, az://, or a directory
+    #[arg(long, value_name = "PLACE")]
+    store: StorePlace,
 }
 
 #[derive(Args)]
@@ -56,6 +65,25 @@ impl GraphBackup {
     }
 }
 
+impl Backups {
+    pub fn run(self) -> Result<(), Failure> {
+        let mut text = String::new();
+        for (name, found) in cluster::list_backups(&*self.store.open()?, &self.name).map_err(failed)? {
+            text += &match found {
+                BackupFound::Whole(backup) => {
+                    let made =
+                        i64::try_from(backup.made).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+                    let (made, megabytes) = (made.unwrap_or_default(), backup.bytes() as f64 / 1e6);
+                    format!("{name}  {made}  commit {}, {megabytes:.1} MB\n", backup.number)
+                }
+                BackupFound::Unfinished => format!("{name}  not finished, or being made\n"),
+                BackupFound::Damaged(what) => format!("{name}  damaged: {what}\n"),
+            };
+        }
+        output::print_text(&text)
+    }
+}
+
 impl Restore {
     pub fn run(self) -> Result<(), Failure> {
         let store = self.store.open()?;
@@ -70,7 +98,7 @@ impl Restore {
                 say(&format!("{records} records of the log are there"));
             }
         };
-        cluster::restore_log(&*store, &backup, &*log, &mut show).map_err(failed)?;
+        cluster::restore(&*store, &backup, &*log, &mut show).map_err(failed)?;
         let GraphRecord { placement, .. } = backup.graph;
         say(&format!("the log has commit {}. Start the nodes with `mangrove node … --store {}`", backup.number, self.store));
         output::print_text(&format!("{}: {} shards\n", self.name, placement.shards))

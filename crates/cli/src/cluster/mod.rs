@@ -24,6 +24,8 @@ pub enum Cluster {
     Status(status::Status),
     /// Copy a graph into the store of its nodes, while they go on. Then the log before the last backup but one is deleted
     Backup(backup::GraphBackup),
+    /// List the backups of a graph, the newest first
+    Backups(backup::Backups),
     /// Begin a new log with a backup, if the log was lost. `mangrove node` starts nodes with it
     Restore(backup::Restore),
     /// Take a node that has ended off the list of nodes, for good. Other nodes must have its shards
@@ -54,6 +56,7 @@ impl Cluster {
             Cluster::Up(up) => up.run(),
             Cluster::Status(status) => status.run(),
             Cluster::Backup(backup) => backup.run(),
+            Cluster::Backups(backups) => backups.run(),
             Cluster::Restore(restore) => restore.run(),
             Cluster::Remove(remove) => remove.run(),
             Cluster::Down(down) => down.run(),

@@ -93,16 +93,10 @@ pub fn copy_log(
     shards: Vec<ShardCopy>,
 ) -> Result<Backup> {
     let place = place_of(&graph.name, base);
-    for copy in &shards {
-        for file in &copy.files {
-            let name = format!("{place}/{}/{}", copy.place, file.name);
-            if objects.size(&name)? != Some(file.bytes) {
-                let (shard, place) = (copy.shard, objects.place());
-                let what =
-                    format!("the copy of shard {shard} is not in {place}: all nodes need the same place with --store");
-                return Err(GraphError::Invalid(what));
-            }
-        }
+    if let Some(shard) = missing(objects, &place, &shards)? {
+        let (shard, place) = (shard.shard, objects.place());
+        let what = format!("the copy of shard {shard} is not in {place}: all nodes need the same place with --store");
+        return Err(GraphError::Invalid(what));
     }
     let end = shards.iter().map(|shard| shard.next).max().unwrap_or(0);
     let reader = log.reader(base.offset)?;
@@ -128,6 +122,25 @@ pub fn copy_log(
     let backup = Backup { format: FORMAT, graph: graph.clone(), base, end: next, number, made, shards, log };
     finish(objects, &backup)?;
     Ok(backup)
+}
+
+/// A copy of which a file is not there, or is shorter or longer than it was.
+fn missing<'c>(objects: &dyn Objects, place: &str, copies: &'c [ShardCopy]) -> Result<Option<&'c ShardCopy>> {
+    for copy in copies {
+        for file in &copy.files {
+            if objects.size(&format!("{place}/{}/{}", copy.place, file.name))? != Some(file.bytes) {
+                return Ok(Some(copy));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Whether all objects of a backup are there. It reads none of them.
+pub fn is_there(objects: &dyn Objects, backup: &Backup) -> Result<bool> {
+    let place = place_of(&backup.graph.name, backup.base);
+    let has_log = objects.size(&format!("{place}/{}", backup.log.name))? == Some(backup.log.bytes);
+    Ok(has_log && missing(objects, &place, &backup.shards)?.is_none())
 }
 
 /// The records of a log as bytes: the length of each, and the record.

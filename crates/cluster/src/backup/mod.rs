@@ -19,7 +19,7 @@ use mangrove_graph::{GraphError, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-pub use self::copy::{copy_log, copy_shard, restore_log, restore_shard};
+pub use self::copy::{copy_log, copy_shard, is_there, restore_log, restore_shard};
 pub use self::objects::{Directory, Objects};
 
 use crate::log::{Base, GraphRecord, Log, PartAt, Record};
@@ -111,17 +111,41 @@ fn finish(objects: &dyn Objects, backup: &Backup) -> Result<()> {
     objects.put(&format!("{}/{MANIFEST}", place_of(&backup.graph.name, backup.base)), &mut &text[..])
 }
 
-/// The complete backups of the graph of a name, those that begin last in the log first. One that is damaged is passed over, with a warning.
-pub fn backups<'o>(objects: &'o dyn Objects, graph: &'o str) -> Result<impl Iterator<Item = Result<Backup>> + 'o> {
+/// What is there under the name of a backup.
+pub enum BackupFound {
+    Whole(Backup),
+    /// It was not finished, or is being made.
+    Unfinished,
+    /// Why it cannot be used.
+    Damaged(String),
+}
+
+/// What there is under the names of backups of a graph, those that begin last in the log first.
+pub fn found<'o>(
+    objects: &'o dyn Objects,
+    graph: &'o str,
+) -> Result<impl Iterator<Item = Result<(String, BackupFound)>> + 'o> {
     let mut names = objects.list(graph)?;
     names.retain(|name| is_name(name));
     names.sort_unstable();
-    Ok(names.into_iter().rev().filter_map(move |name| match read(objects, graph, &name) {
-        Err(GraphError::Corrupt(what)) => {
+    Ok(names.into_iter().rev().map(move |name| match read(objects, graph, &name) {
+        Ok(Some(backup)) => Ok((name, BackupFound::Whole(backup))),
+        Ok(None) => Ok((name, BackupFound::Unfinished)),
+        Err(GraphError::Corrupt(what)) => Ok((name, BackupFound::Damaged(what))),
+        Err(error) => Err(error),
+    }))
+}
+
+/// The complete backups of a graph, those that begin last in the log first. One that is damaged is passed over, with a warning.
+pub fn backups<'o>(objects: &'o dyn Objects, graph: &'o str) -> Result<impl Iterator<Item = Result<Backup>> + 'o> {
+    Ok(found(objects, graph)?.filter_map(|found| match found {
+        Ok((_, BackupFound::Whole(backup))) => Some(Ok(backup)),
+        Ok((_, BackupFound::Unfinished)) => None,
+        Ok((name, BackupFound::Damaged(what))) => {
             tracing::warn!("the backup {name} is passed over: {what}");
             None
         }
-        read => read.transpose(),
+        Err(error) => Some(Err(error)),
     }))
 }
 

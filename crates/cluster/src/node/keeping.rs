@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mangrove_graph::{GraphError, Result};
 
 use super::Node;
-use crate::backup::{Backup, Objects, ShardCopy, backups, base_in, copy_log, copy_shard};
+use crate::backup::{Backup, Objects, ShardCopy, backups, base_in, copy_log, copy_shard, is_there};
 use crate::log::PartAt;
 
 /// Where a node keeps backups.
@@ -55,9 +55,14 @@ impl Node {
     /// Deletes the log before the last backup but one of those that belong to it. Gives where it begins now.
     pub(super) fn cut_log(&self) -> Result<Option<u64>> {
         let mut fitting = Vec::new();
-        for backup in backups(&*self.keeping()?.objects, &self.graph.name)? {
+        let objects = &*self.keeping()?.objects;
+        for backup in backups(objects, &self.graph.name)? {
             let backup = backup?;
             let base = if backup.graph == self.graph { base_in(&*self.log, &backup)? } else { None };
+            if base.is_some() && !is_there(objects, &backup)? {
+                tracing::warn!("the backup {} has lost some of its objects", backup.name());
+                continue;
+            }
             fitting.extend(base.map(|base| (backup, base)));
             if fitting.len() == 2 {
                 break;

@@ -1,10 +1,12 @@
 //! Copies of a graph in an object store.
 
+use std::cmp::Reverse;
 use std::io::Read;
 use std::sync::Arc;
 
-use mangrove_cluster::backup::{Backup, Directory, Objects, backups};
+use mangrove_cluster::backup::{Backup, BackupFound, Directory, Objects, found, restore_log};
 use mangrove_cluster::gateway::Gateway;
+use mangrove_cluster::log::Log;
 use mangrove_cluster::transaction::{TurnPatience, base};
 use mangrove_cluster::wire::{Call, Reply};
 use mangrove_graph::{GraphError, Result};
@@ -18,9 +20,16 @@ use super::unexpected;
 /// # Errors
 /// If the address cannot be read.
 pub fn objects(place: &str) -> Result<Arc<dyn Objects>> {
-    match place.strip_prefix("file://").or_else(|| (!place.contains("://")).then_some(place)) {
-        Some(path) => Ok(Arc::new(Directory::new(path))),
-        None => Ok(Arc::new(InBucket(Bucket::new(place).map_err(|error| GraphError::Invalid(error.to_string()))?))),
+    let is_scheme = |scheme: &str| scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    match place.split_once(':') {
+        Some(("file", path)) if path.starts_with("//") => Ok(Arc::new(Directory::new(&path[2..]))),
+        Some((scheme, rest)) if is_scheme(scheme) && !rest.starts_with("//") => Err(GraphError::Invalid(format!(
+            "{place} is no place for backups: write {scheme}://bucket/path, or a directory"
+        ))),
+        Some((scheme, _)) if is_scheme(scheme) => {
+            Ok(Arc::new(InBucket(Bucket::new(place).map_err(|error| GraphError::Invalid(error.to_string()))?)))
+        }
+        _ => Ok(Arc::new(Directory::new(place))),
     }
 }
 
@@ -106,20 +115,61 @@ fn ask_node_with(gateway: &Gateway, shard: u16, call: &Call) -> Result<Reply> {
     Err(why)
 }
 
+/// What a place has of the backups of a graph, the newest first, and what is damaged or was not finished last.
+///
+/// # Errors
+/// If the place cannot be read.
+pub fn list_backups(store: &dyn Objects, graph: &str) -> Result<Vec<(String, BackupFound)>> {
+    let mut all = found(store, graph)?.collect::<Result<Vec<_>>>()?;
+    // After a restore from an older backup, one that was made later may begin earlier in the log.
+    all.sort_by_key(|(_, found)| match found {
+        BackupFound::Whole(backup) => Reverse(Some(backup.made)),
+        BackupFound::Unfinished | BackupFound::Damaged(_) => Reverse(None),
+    });
+    Ok(all)
+}
+
 /// The backup of a graph with this name, or the newest.
 ///
 /// # Errors
-/// If there is none.
+/// If there is none, or if something there is damaged that may be the newest.
 pub fn find_backup(store: &dyn Objects, graph: &str, name: Option<&str>) -> Result<Backup> {
-    let mut all = backups(store, graph)?.collect::<Result<Vec<_>>>()?;
-    // After a restore from an older backup, one that was made later may begin earlier in the log.
-    all.sort_by_key(|backup| std::cmp::Reverse(backup.made));
-    let names = || all.iter().map(Backup::name).collect::<Vec<_>>().join(", ");
-    let found = all.iter().find(|backup| name.is_none_or(|name| backup.name() == name));
-    found.cloned().ok_or_else(|| match all.is_empty() {
-        true => GraphError::Invalid(format!("{} has no backup of a graph {graph} that is whole", store.place())),
-        false => {
-            GraphError::Invalid(format!("{} has no backup {}: it has {}", store.place(), name.unwrap_or_default(), names()))
-        }
+    let all = list_backups(store, graph)?;
+    let names = || {
+        let names = all.iter().filter(|(_, found)| matches!(found, BackupFound::Whole(_))).map(|(name, _)| &**name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let wrong = |what: String| Err(GraphError::Invalid(what));
+    let place = store.place();
+    if let Some((name, BackupFound::Damaged(what))) = all.iter().find(|(known, found)| match name {
+        Some(name) => known == name,
+        None => matches!(found, BackupFound::Damaged(_)),
+    }) {
+        return wrong(format!(
+            "the backup {name} in {place} cannot be used: {what}. Name another with --backup: {}",
+            names()
+        ));
+    }
+    let wanted = all.iter().filter(|(known, _)| name.is_none_or(|name| known == name));
+    let found =
+        wanted.filter_map(|(_, found)| if let BackupFound::Whole(backup) = found { Some(backup) } else { None }).next();
+    match found {
+        Some(backup) => Ok(backup.clone()),
+        None if names().is_empty() => wrong(format!("{place} has no backup of a graph {graph} that is whole")),
+        None => wrong(format!("{place} has no backup {} that is whole: it has {}", name.unwrap_or_default(), names())),
+    }
+}
+
+/// Begins a new log with a backup: the graph goes on there, with the commits up to that of the backup. Calls `told` with how many records are there.
+///
+/// # Errors
+/// If the log has records, if it cannot be written, or if the backup is damaged.
+pub fn restore(store: &dyn Objects, backup: &Backup, log: &dyn Log, told: &mut dyn FnMut(u64)) -> Result<()> {
+    restore_log(store, backup, log, told).map_err(|error| match error {
+        GraphError::Corrupt(what) => GraphError::Invalid(format!(
+            "the backup {} is damaged: {what}. Name another with --backup; `mangrove cluster backups` lists them",
+            backup.name()
+        )),
+        error => error,
     })
 }

@@ -18,14 +18,14 @@ use std::time::Duration;
 
 use mangrove_graph::GraphError;
 
-pub use mangrove_cluster::backup::{Backup, Objects, restore_log};
+pub use mangrove_cluster::backup::{Backup, BackupFound, Objects};
 pub use mangrove_cluster::log::{GraphRecord, Log, Member};
 pub use mangrove_cluster::wire::{NodeStatus, ShardStatus};
 pub use mangrove_cluster::{Placement, SHARDS_MAX};
 pub use mangrove_link::{CA_FILE, CERTIFICATE_FILE, GraphAddress, KEY_FILE};
 
 pub use self::backend::ClusterBackend;
-pub use self::backups::{BackupStage, backup, find_backup, objects};
+pub use self::backups::{BackupStage, backup, find_backup, list_backups, objects, restore};
 pub use self::node::{NodeConfig, RunningNode};
 pub use self::nodes::{NodeFound, graph_of, make_graph, nodes, remove, shards_of_node, stop};
 

@@ -139,6 +139,12 @@ struct Shards<'a> {
 impl Shards<'_> {
     /// Opens a shard. If it is not there, or has missed what the log has no more, it comes from a backup first.
     fn open(&self, number: u16) -> Result<Box<dyn ShardStore>, OpenError> {
+        let shards = self.graph.placement.shards;
+        if number >= shards {
+            return Err(OpenError::Cluster(GraphError::Invalid(format!(
+                "there is no shard {number}: the graph has {shards}"
+            ))));
+        }
         let directory = self.data.join(format!("shard-{number:04}"));
         let first = self.log.first().map_err(OpenError::Cluster)?;
         if directory.exists() {

@@ -5,7 +5,11 @@ use std::path::Path;
 use mangrove_cluster::node::{CutView, ShardStore};
 use mangrove_graph::{FollowerWrite, GraphError, ReadContext, Result, ShardRead};
 
+use crate::directory::HOT;
 use crate::{OpenOptions, Snapshot, Store};
+
+/// LMDB's table of readers.
+const READERS: &str = "lock.mdb";
 
 struct AtCut(Snapshot);
 
@@ -38,7 +42,10 @@ impl ShardStore for Store {
         self.backup(directory)?;
         let options = OpenOptions { read_only: true, shard: self.shard, ..OpenOptions::default() };
         let copy = Store::open(directory, &options).map_err(|error| GraphError::Invalid(error.to_string()))?;
-        copy.log_position()
+        let position = copy.log_position()?;
+        drop(copy);
+        let _ = std::fs::remove_file(directory.join(HOT).join(READERS)); // it says who reads the copy: nobody
+        Ok(position)
     }
 
     fn bytes(&self) -> Result<u64> {

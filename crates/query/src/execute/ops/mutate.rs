@@ -202,7 +202,7 @@ fn with_key(
     }
     let Some(key) = key else {
         if let (None, Some(own)) = (&id, properties.iter().find(|property| &*property.key == "id")) {
-            let value = shown(&own.value);
+            let value = if matches!(own.value, Value::String(_)) { "'…'" } else { "…" }; // one text for all vertices: it is shown once
             cx.warn(format!(
                 "`id` is an ordinary property of {name}, so g.V({value}) does not find this vertex. To set its id, use \
                  property(T.id, {value}), or first declare the key of {name}: declare_key('{name}', 'id')"
@@ -215,7 +215,7 @@ fn with_key(
         properties.iter().any(|property| property.key == key),
         properties.iter().find(|property| &*property.key == "id"),
     ) {
-        let value = shown(&other.value);
+        let value = if matches!(other.value, Value::String(_)) { "'…'" } else { "…" };
         cx.warn(format!(
             "`id` is an ordinary property of {name}, whose key is `{key}`; the new vertex got a generated id. To set its id, use \
              property('{key}', {value})"
