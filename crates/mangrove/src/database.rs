@@ -269,8 +269,8 @@ impl Database {
             };
             let rows = match self.shared.backend.run_elsewhere(query, parameters, options, writer)? {
                 Some(rows) => rows,
-                None if self.is_far() => self.write(query, &options.since(started), &run)?,
-                None => self.write(query, options, &run)?,
+                None if self.is_far() => self.write(query, &options.since(started), run)?,
+                None => self.write(query, options, run)?,
             };
             watch.iter_mut().for_each(|watch| watch.all_given(rows.values.len() as u64));
             return Ok(ResultStream::finished(rows, &*self.shared.backend, memory, reports));

@@ -67,8 +67,13 @@ impl GraphBackup {
 
 impl Backups {
     pub fn run(self) -> Result<(), Failure> {
+        let listed = cluster::list_backups(&*self.store.open()?, &self.name).map_err(failed)?;
+        if listed.is_empty() {
+            say(&format!("{} has no backups of {}", self.store, self.name));
+            return Ok(());
+        }
         let mut text = String::new();
-        for (name, found) in cluster::list_backups(&*self.store.open()?, &self.name).map_err(failed)? {
+        for (name, found) in listed {
             text += &match found {
                 BackupFound::Whole(backup) => {
                     let made =
