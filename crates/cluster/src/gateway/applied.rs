@@ -1,6 +1,7 @@
 //! How far the nodes have applied the log, shard by shard.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, ReadContext, Result};
 
@@ -8,6 +9,19 @@ use super::{Peer, ShardNode};
 use crate::at_once::each_at_once;
 use crate::log::{COARSE, Reached};
 use crate::wire::{Call, Reply, damaged};
+
+/// A node that seems to be frozen is waited for so long at a time. Meanwhile another one may have started.
+const WAITING: Duration = Duration::from_secs(1);
+
+/// Asks a node that may be frozen.
+fn waited(peer: &dyn Peer, call: &Call, limits: Option<&ReadContext>) -> Result<Reply> {
+    let (own, until) = (limits.cloned().unwrap_or_default(), Instant::now() + WAITING);
+    let deadline = own.deadline.map_or(until, |deadline| deadline.min(until));
+    peer.call(call, Some(&ReadContext { deadline: Some(deadline), ..own.clone() })).map_err(|error| match error {
+        GraphError::Late(_) if own.begin().is_ok() => GraphError::Unavailable("a node does not answer".into()),
+        error => error,
+    })
+}
 
 /// How far the shards have applied the log.
 pub struct Applied {
@@ -50,7 +64,7 @@ impl Applied {
         let nodes: Vec<_> = nodes.enumerate().filter(|(_, (_, shards))| !shards.is_empty()).collect();
         let told = each_at_once(nodes, |(at, (peer, shards))| {
             let call = Call::Applied { shards: shards.clone(), from, behind: self.behind };
-            let reply = if gives_up { peer.call_or_give_up(&call, limits) } else { peer.call(&call, limits) }?;
+            let reply = if gives_up { peer.call_or_give_up(&call, limits) } else { waited(&**peer, &call, limits) }?;
             let Reply::Applied(numbers) = reply else { return Err(damaged("numbers")) };
             Ok((at, shards, numbers))
         });
