@@ -36,6 +36,8 @@ pub struct HeldCut {
 #[derive(Default)]
 pub struct HeldShard {
     pub peers: Vec<Arc<dyn Peer>>,
+    /// How many nodes have the shard. Some may not have that number, but another.
+    pub copies: usize,
     /// Counts those that did not answer. The next one is asked from then on.
     pub skipped: AtomicUsize,
 }
@@ -103,8 +105,9 @@ impl Line for CutLine {
             let left = left.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let call = Call::Ask { shard: self.shard, number: self.cut.number, left, ask: ask.clone() };
             let peer = &held.peers[skipped % held.peers.len()];
-            let reply = match held.peers.len() {
-                1 => peer.call(&call, limits.as_ref()),
+            // If this node is frozen, another may have a newer cut.
+            let reply = match held.copies {
+                0 | 1 => peer.call(&call, limits.as_ref()),
                 _ => peer.call_or_give_up(&call, limits.as_ref()),
             };
             match reply {

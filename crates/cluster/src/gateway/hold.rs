@@ -39,6 +39,9 @@ pub fn hold(number: u64, nodes: &[ShardNode], applied: &Applied, seen: &Seen) ->
     let (made, lost) = (Instant::now(), AtomicBool::new(false));
     let mut cut = HeldCut { number, made, nodes: Vec::new(), shards: Vec::new(), seen: Arc::default(), lost };
     cut.shards.resize_with(applied.shards(), HeldShard::default);
+    for shard in nodes.iter().flat_map(|(_, shards)| shards) {
+        cut.shards.get_mut(usize::from(*shard)).into_iter().for_each(|held| held.copies += 1);
+    }
     let mut known: Vec<Option<HeldOf>> = cut.shards.iter().map(|_| None).collect();
     for Kept { peer, shards } in kept {
         let there = shards.iter().filter(|(_, held)| held.is_ok()).map(|(shard, _)| *shard);
