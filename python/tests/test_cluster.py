@@ -424,6 +424,43 @@ def test_backups_are_listed_and_damage_is_named(log, tmp_path):
         graph.stop()
 
 
+def test_the_newest_backup_is_the_one_that_was_made_last(log, tmp_path):
+    """Not the one that begins last in the log: after a restore from an older backup, the log is shorter."""
+    store = tmp_path / "backups"
+
+    def restored(number, *more):
+        address = f"kafka://{logs[number].addresses}"
+        run("cluster", "restore", "histories", "--store", store, "--log", address, *more)
+        return Graph("histories", address, tmp_path / f"nodes-{number}", "--store", str(store))
+
+    first = Graph("histories", log, tmp_path / "nodes", "--store", str(store))
+    try:
+        db = mg.connect(first.address)
+        older = run("cluster", "backup", first.address).split(":")[0]
+        for number in range(50):
+            db.query("g.addV('abandoned').property(id, n)", {"n": number})
+        abandoned = run("cluster", "backup", first.address).split(":")[0]
+        db.close()
+    finally:
+        first.stop()
+    with brokers.Brokers(tmp_path / "b") as one, brokers.Brokers(tmp_path / "c") as two:
+        logs = [one, two]
+        graph = restored(0, "--backup", older)
+        try:
+            connected(graph.address).query("g.addV('kept').property(id, 'k')")
+            time.sleep(1)  # backups know the second in which they were made
+            newest = run("cluster", "backup", graph.address).split(":")[0]
+            assert older < newest < abandoned
+            assert run("cluster", "backups", "histories", "--store", store).split()[0] == newest
+        finally:
+            graph.stop()
+        graph = restored(1)
+        try:
+            assert connected(graph.address).query("g.V().label()").to_list() == ["kept"]
+        finally:
+            graph.stop()
+
+
 def test_nodes_with_different_stores_make_no_backup(log, tmp_path):
     graph = Graph("apart", log, tmp_path / "nodes", "--store", str(tmp_path / "one"))
     try:
