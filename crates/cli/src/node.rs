@@ -105,12 +105,12 @@ impl Node {
         }
         let (is_replaced, has_missed) = (running.is_replaced(), running.has_missed());
         running.stop();
-        match is_replaced {
-            _ if has_missed => Err(Failure::Request(
+        match (has_missed, is_replaced) {
+            (true, _) => Err(Failure::Request(
                 "the log was cut before this node had read it: start it again, with --store, and its shards come from a backup".into(),
             )),
-            true => Err(Failure::Request("another process is this node now: each node needs a name of its own".into())),
-            false => Ok(()),
+            (_, true) => Err(Failure::Request("another process is this node now: each node needs a name of its own".into())),
+            _ => Ok(()),
         }
     }
 
