@@ -27,11 +27,11 @@ pub struct Node {
     /// Nodes that have each shard, with --number
     #[arg(long, default_value_t = 1, requires = "number")]
     replicas: u16,
-    /// Its shards, as in 0-3,8, instead of --number
+    /// The shards with which it begins, as in 0-3,8, instead of --number. None unless you say it: `mangrove cluster rebalance` gives it some
     #[arg(long, value_parser = shards, requires = "name")]
     shards: Option<Shards>,
-    /// Its name, which no other node of the graph has, with --shards. It keeps it when it starts again
-    #[arg(long = "as", value_name = "NAME", requires = "shards", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    /// Its name, which no other node of the graph has. It keeps it when it starts again
+    #[arg(long = "as", value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: Option<String>,
     /// Directory of its shards
     #[arg(long)]
@@ -129,7 +129,7 @@ impl Node {
     fn which(&self) -> Result<Which, Failure> {
         match (self.number, self.of, &self.name, &self.shards) {
             (Some(number), Some(nodes), ..) => Ok(Which::Numbered { number, nodes, replicas: self.replicas }),
-            (_, _, Some(name), Some(shards)) => Ok(Which::Named(name.clone(), shards.clone())),
+            (_, _, Some(name), shards) => Ok(Which::Named(name.clone(), shards.clone().unwrap_or_default())),
             _ => Err(Failure::Usage("say which node it is: --number and --of, or --as and --shards".into())),
         }
     }

@@ -160,6 +160,16 @@ impl Ways {
         Ok((self.0.graph.clone(), self.0.state().members.clone()))
     }
 
+    /// The ways to all members, whether they have shards or not.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if no node tells of them.
+    pub fn to_all(&self) -> Result<Vec<(Member, Way)>> {
+        self.0.ask(Duration::ZERO)?;
+        let members = self.0.state().members.clone();
+        Ok(members.into_iter().map(|member| (member.clone(), self.0.way(&member.address))).collect())
+    }
+
     /// A gateway to the graph.
     pub fn gateway(self) -> Arc<Gateway> {
         Gateway::new(Arc::new(self))

@@ -3,6 +3,7 @@
 mod backup;
 mod certs;
 mod create;
+mod moves;
 mod status;
 mod up;
 
@@ -28,6 +29,14 @@ pub enum Cluster {
     Backups(backup::Backups),
     /// Begin a new log with a backup, if the log was lost. `mangrove node` starts nodes with it
     Restore(backup::Restore),
+    /// Give a shard to another node, while others read and write
+    Move(moves::Move),
+    /// Give a shard to one more node
+    Copy(moves::Copy),
+    /// Take a shard from a node, if another one has it
+    Drop(moves::Drop),
+    /// Move shards until all nodes have about as many: to a new node, or away from one that is to end
+    Rebalance(moves::Rebalance),
     /// Take a node that has ended off the list of nodes, for good. Other nodes must have its shards
     Remove(Remove),
     /// End all nodes of a graph. Its log and its shards stay; `up` starts them again
@@ -58,6 +67,10 @@ impl Cluster {
             Cluster::Backup(backup) => backup.run(),
             Cluster::Backups(backups) => backups.run(),
             Cluster::Restore(restore) => restore.run(),
+            Cluster::Move(shard) => shard.run(),
+            Cluster::Copy(copy) => copy.run(),
+            Cluster::Drop(drop) => drop.run(),
+            Cluster::Rebalance(rebalance) => rebalance.run(),
             Cluster::Remove(remove) => remove.run(),
             Cluster::Down(down) => down.run(),
         }

@@ -168,6 +168,11 @@ impl<S> Cuts<S> {
         }
     }
 
+    /// How often cuts are held that can be read.
+    pub fn holds(&self) -> u32 {
+        self.kept.values().filter(|cut| cut.view.is_some()).map(|cut| cut.holds).sum()
+    }
+
     /// How many cuts can be read.
     pub fn kept(&self) -> usize {
         self.kept.values().filter(|cut| cut.view.is_some()).count()

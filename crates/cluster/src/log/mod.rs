@@ -5,6 +5,7 @@
 //!   base       where a log begins
 //!   record     what stands in the log, as bytes
 //!   standing   which records count: the rule by which every reader judges them
+//!   members    which nodes there are, and which shards each has
 //!   follower   a reader that applies the sections of one shard
 //!   cuts       the numbers of the log at which a shard can be read
 //!   writer     the writer's role: taking it, committing, giving it up
@@ -22,6 +23,7 @@ mod base;
 mod carrier;
 mod cuts;
 mod follower;
+mod members;
 mod record;
 mod standing;
 mod writer;
@@ -30,5 +32,6 @@ pub use base::{Beginning, beginning};
 pub use carrier::{Log, LogReader, MemoryLog, was_cut};
 pub use cuts::{COARSE, CutPace, Cuts, Found, Reached, rank};
 pub use follower::{Follower, LogError, Position, Step};
+pub use members::Members;
 pub use record::{Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section, Standing};
 pub use writer::{Event, Output, PART_BYTES, Refusal, TRANSACTION_BYTES_MAX, Transaction, WriterCore, WriterPace};

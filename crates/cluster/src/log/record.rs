@@ -4,6 +4,7 @@
 //!   "MGLG" | version 1 | 0, and the record by postcard                    | XXH3 of all before 8
 //!                        1, its length 4, and the same compressed by zstd
 //! ```
+//! The version of a record is that of the first Mangrove that knew its kind: 2 for a node that gives a shard away, 1 for all others.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::placement::Placement;
 
 const MAGIC: &[u8; 4] = b"MGLG";
-/// Records of other versions are refused: who cannot read a record must not go on.
-const VERSION: u8 = 1;
+/// Records of later versions are refused: who cannot read a record must not go on.
+const VERSION: u8 = 2;
 const SUM: usize = 8;
 const PLAIN: u8 = 0;
 const COMPRESSED: u8 = 1;
@@ -62,6 +63,13 @@ pub enum Record {
     },
     /// What all records before this one say. A log may begin here.
     Base(Base),
+    /// A process has a shard no longer. It counts only if another node has it.
+    Dropped {
+        /// The name of its node.
+        name: String,
+        process: u64,
+        shard: u16,
+    },
 }
 
 /// What one who reads all records before a place knows there. It counts only if that is so, or if the log begins with it.
@@ -178,7 +186,7 @@ impl Record {
                 limit: BYTES_MAX as u64,
             });
         }
-        let mut bytes = [MAGIC.as_slice(), &[VERSION]].concat();
+        let mut bytes = [MAGIC.as_slice(), &[self.version()]].concat();
         if plain.len() < COMPRESSED_FROM {
             bytes.push(PLAIN);
             bytes.extend_from_slice(&plain);
@@ -189,6 +197,11 @@ impl Record {
         }
         bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
         Ok(bytes)
+    }
+
+    /// The first version that can read it.
+    fn version(&self) -> u8 {
+        if let Record::Dropped { .. } = self { 2 } else { 1 }
     }
 
     /// The bytes of its changes.
@@ -216,9 +229,9 @@ impl Record {
         if xxh3_64(body) != u64::from_le_bytes(*sum) {
             return Err(damaged());
         }
-        if *version != VERSION {
+        if !(1..=VERSION).contains(version) {
             return Err(GraphError::Invalid(format!(
-                "the log has records of version {version}, and this Mangrove reads version {VERSION}: use the version that wrote them"
+                "the log has records of version {version}, and this Mangrove reads them up to version {VERSION}: use the version that wrote them"
             )));
         }
         let plain = match record.split_first().ok_or_else(damaged)? {
@@ -243,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    fn records() -> [Record; 8] {
+    fn records() -> [Record; 9] {
         let section = |shard| {
             let earlier = vec![PartAt { offset: 3, sum: 1 << 40 }; usize::from(shard % 7)];
             Section { shard, earlier, changes: vec![7; 5 * usize::from(shard)].into() }
@@ -270,6 +283,7 @@ mod tests {
             Record::Alive { term: 1, writer: 2 },
             Record::Commit(commit),
             Record::Part { id: 1 << 100, shard: 3, changes: vec![9; 3000].into() },
+            Record::Dropped { name: "one".into(), process: 5, shard: 3 },
         ]
     }
 

@@ -7,7 +7,8 @@ impl Standing {
     pub fn take(&mut self, record: &Record) -> bool {
         let counts = match record {
             Record::Graph(graph) => self.graph == 0 && graph.id != 0,
-            Record::Member(_) => true,
+            // Members judge them.
+            Record::Member(_) | Record::Dropped { .. } => true,
             Record::Base(base) => *self == Standing::default() && base.standing.graph != 0 || *self == base.standing,
             // It counts as a part of the commit that names it.
             Record::Part { .. } => false,

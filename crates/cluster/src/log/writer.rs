@@ -187,7 +187,8 @@ impl WriterCore {
                 }
             }
             Record::Open { .. } | Record::Close { .. } => self.step_back(out),
-            Record::Graph(_) | Record::Member(_) | Record::Alive { .. } | Record::Part { .. } | Record::Base(_) => {}
+            Record::Graph(_) | Record::Member(_) | Record::Dropped { .. } => {}
+            Record::Alive { .. } | Record::Part { .. } | Record::Base(_) => {}
             Record::Commit(commit) => self.made_commit(commit, out),
         }
     }

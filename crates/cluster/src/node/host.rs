@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mangrove_graph::{FollowerWrite, GraphError, ReadContext, Result, Schema, ShardRead};
 
 use super::store::{CutView, ShardStore};
-use super::tail::{Entry, Tail};
+use super::tail::{Behind, Entry, Tail};
 use crate::log::{COARSE, CutPace, Cuts, Follower, Found, LogError, Position, Reached, Record, Section, rank};
 use crate::section::apply;
 use crate::wire::ShardStatus;
@@ -100,6 +100,8 @@ pub struct Host {
     kept: AtomicU64,
     /// Whether the log was cut before the shard had applied it.
     has_missed: AtomicBool,
+    /// Whether the node has it no longer.
+    is_stopped: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -138,7 +140,12 @@ impl Host {
             is_ready: AtomicBool::new(false),
             kept,
             has_missed: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
         })
+    }
+
+    pub fn number(&self) -> u16 {
+        self.number
     }
 
     pub fn store(&self) -> &dyn ShardStore {
@@ -153,11 +160,20 @@ impl Host {
         self.started.elapsed().as_millis() as u64
     }
 
-    /// Follows the log until that stops.
+    /// Ends [`run`](Self::run).
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn has_ended(&self, tail: &Tail) -> bool {
+        self.is_stopped.load(Ordering::Relaxed) || tail.is_stopped()
+    }
+
+    /// Follows the log until that stops, or the shard.
     pub fn run(&self, tail: &Tail) {
-        while !tail.is_stopped() {
+        while !self.has_ended(tail) {
             let Err((error, is_astray)) = self.follow(tail) else { return };
-            if !tail.is_stopped() && self.trouble().is_none_or(|before| before.why != error.to_string()) {
+            if !self.has_ended(tail) && self.trouble().is_none_or(|before| before.why != error.to_string()) {
                 tracing::error!(shard = self.number, %error, "the shard cannot follow the log");
             }
             let is_final =
@@ -166,7 +182,7 @@ impl Host {
             if is_final && tail.begins_after(self.kept.load(Ordering::Acquire)) {
                 self.has_missed.store(true, Ordering::Relaxed);
             }
-            if matches!(error, GraphError::Corrupt(_)) || tail.is_stopped() {
+            if matches!(error, GraphError::Corrupt(_)) || self.has_ended(tail) {
                 return;
             }
             // A full disk may have room again.
@@ -181,8 +197,9 @@ impl Host {
         let (before, mut from) = (follower.position().standing.number, follower.first());
         let mut reading = Reading { follower: follower.clone(), open: Vec::new(), before };
         self.catch_up(follower.position().standing.number).map_err(failed)?;
-        while !tail.is_stopped() {
-            let batch = tail.next(from, PAUSE).map_err(|error| (error, tail.has_failed()))?;
+        let mut behind = Behind::default();
+        while !self.has_ended(tail) {
+            let batch = tail.next(from, PAUSE, &mut behind).map_err(|error| (error, tail.has_failed()))?;
             if let Some(end) = batch.end {
                 reading.follower.ends(end).map_err(no_log)?;
             }
@@ -283,6 +300,16 @@ impl Host {
     /// Whether it has read what the log had when this process began, or will never read it.
     pub fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Relaxed) || self.trouble().is_some_and(|trouble| trouble.is_final)
+    }
+
+    /// Whether it will never read any further by itself.
+    pub fn has_failed(&self) -> Option<String> {
+        self.trouble().filter(|trouble| trouble.is_final).map(|trouble| trouble.why)
+    }
+
+    /// How often its cuts are held.
+    pub fn holds(&self) -> u32 {
+        self.cuts().holds()
     }
 
     /// Whether the log was cut before the shard had applied it. A backup has what it missed.

@@ -31,7 +31,7 @@ impl Node {
         let _ = fs::remove_dir_all(&directory); // of a process that was killed
         let copy = || {
             let is_cancelled = || is_cancelled() || self.tail.is_stopped();
-            let position = self.host(shard)?.copy_to(&directory, base.offset, &is_cancelled)?;
+            let position = self.hosts.get_for_new(shard)?.copy_to(&directory, base.offset, &is_cancelled)?;
             copy_shard(&**objects, &self.graph, (shard, position.next), base, &directory, &is_cancelled)
         };
         let copied = copy();

@@ -4,6 +4,8 @@
 //!   store     what is needed of the store of a shard
 //!   tail      the log, read once for all
 //!   host      a shard that follows the log, and its cuts
+//!   hosts     the shards of a node, which come and go
+//!   moving    shards that it takes and gives away
 //!   keeping   what it does for backups
 //!   turns     the turn to write
 //!   role      the writer's role
@@ -13,8 +15,10 @@
 //! ```
 
 mod host;
+mod hosts;
 mod keeping;
 mod local;
+mod moving;
 mod own;
 mod role;
 mod session;
@@ -22,11 +26,10 @@ mod store;
 mod tail;
 mod turns;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mangrove_graph::{GraphError, Result};
 
@@ -35,13 +38,13 @@ pub use self::local::LocalPeer;
 pub use self::own::{OwnTransaction, OwnTransactions, Ran, Runner};
 pub use self::role::Outcome;
 pub use self::session::Session;
-pub use self::store::{CutView, ShardStore};
+pub use self::store::{CutView, ShardStore, ShardStores};
 
-use self::host::Host;
+use self::hosts::Hosts;
 use self::role::Role;
 use self::tail::Tail;
 use self::turns::Turns;
-use crate::log::{GraphRecord, Log, Member, Record, WriterPace};
+use crate::log::{GraphRecord, Log, Member, Members, Record, WriterPace};
 use crate::wire::NodeStatus;
 
 /// What a node is made of.
@@ -53,8 +56,10 @@ pub struct NodeOptions {
     /// Drawn anew at each start, and not 0.
     pub process: u64,
     pub log: Arc<dyn Log>,
-    /// The shards that it has.
-    pub stores: Vec<(u16, Box<dyn ShardStore>)>,
+    /// The shards with which it begins.
+    pub shards: Vec<(u16, Box<dyn ShardStore>)>,
+    /// Where others come from, and all go to.
+    pub stores: Arc<dyn ShardStores>,
     pub pace: WriterPace,
     /// Where it keeps backups, if it does.
     pub keeping: Option<Keeping>,
@@ -70,7 +75,7 @@ pub struct Node {
     address: String,
     process: u64,
     log: Arc<dyn Log>,
-    hosts: BTreeMap<u16, Arc<Host>>,
+    hosts: Arc<Hosts>,
     tail: Arc<Tail>,
     role: Arc<Role>,
     turns: Arc<Turns>,
@@ -79,6 +84,8 @@ pub struct Node {
     runner: Mutex<Option<Arc<dyn Runner>>>,
     /// Held by who makes a copy of a shard.
     copying: Mutex<()>,
+    /// Held while a shard comes or goes.
+    moving: Mutex<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     is_asked_to_stop: AtomicBool,
     is_announced: AtomicBool,
@@ -90,7 +97,7 @@ impl Node {
     /// # Errors
     /// If the log cannot be read, or has no graph, or if the graph has no such shards.
     pub fn start(options: NodeOptions) -> Result<Arc<Self>> {
-        let NodeOptions { name, address, process, log, stores, pace, keeping } = options;
+        let NodeOptions { name, address, process, log, shards, stores, pace, keeping } = options;
         let (tail, turns) = (Arc::new(Tail::new(log.clone(), log.first()?)), Arc::default());
         let (role, inbox) = Role::new(process);
         let role = Arc::new(role);
@@ -106,56 +113,48 @@ impl Node {
             let (role, tail) = (role.clone(), tail.clone());
             move || role.listen(&tail)
         })?);
+        let hosts = Arc::new(Hosts::new(name.clone(), process, role.clone(), tail.clone(), stores));
         let mut node = Self {
             graph: GraphRecord::default(),
             name,
             address,
             process,
             log,
-            hosts: BTreeMap::new(),
+            hosts,
             tail,
             role,
             turns,
             keeping,
             runner: Mutex::default(),
             copying: Mutex::default(),
+            moving: Mutex::default(),
             threads: Mutex::new(threads),
             is_asked_to_stop: AtomicBool::new(false),
             is_announced: AtomicBool::new(false),
         };
         node.graph = node.role.graph(PATIENCE)?.0;
-        for (number, store) in stores {
-            node.add(number, store)?;
+        for (number, store) in shards {
+            node.must_be_shard(number)?;
+            node.hosts.add(number, store)?;
         }
+        let heeding = thread("shards", {
+            let hosts = node.hosts.clone();
+            move || hosts.run()
+        })?;
+        node.threads.lock().unwrap_or_else(PoisonError::into_inner).push(heeding);
         Ok(Arc::new(node))
     }
 
-    /// Says in the log that it is there, so that others find it. It should answer by then.
+    /// Says in the log that it is there, with its shards, so that others find it. It should answer by then.
     ///
     /// # Errors
     /// [`GraphError::Unavailable`] if the log says nothing new for a while, [`GraphError::Cancelled`] if it should not go on.
     pub fn announce(&self, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
-        let (name, address, shards) = (self.name.clone(), self.address.clone(), self.hosts.keys().copied().collect());
-        let announced = Record::Member(Member { name, process: self.process, address, shards }).to_bytes()?;
-        let mut last = (0, Instant::now());
-        while !self.role.has_member(self.process) {
-            let (read, is_at_end) = self.tail.read_to();
-            if read > last.0 {
-                last = (read, Instant::now());
-            }
-            if is_cancelled() {
-                return Err(GraphError::Cancelled);
-            }
-            if last.1.elapsed() >= PATIENCE {
-                return Err(GraphError::Unavailable("the log says nothing new, and takes no record".into()));
-            }
-            if is_at_end {
-                self.log.append(announced.clone())?;
-                self.role.wait_for_member(self.process);
-            } else {
-                std::thread::sleep(LOOK);
-            }
-        }
+        self.read_to_the_end(is_cancelled)?;
+        let (name, address, shards) = (self.name.clone(), self.address.clone(), self.hosts.numbers());
+        let announced = Record::Member(Member { name, process: self.process, address, shards: shards.clone() });
+        self.say(&announced, |members| members.iter().any(|member| member.process == self.process), is_cancelled)?;
+        self.hosts.have_arrived(&shards);
         self.is_announced.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -167,27 +166,12 @@ impl Node {
 
     /// Whether the log was cut before it had read it. When it starts again, its shards come from a backup.
     pub fn has_missed(&self) -> bool {
-        self.tail.has_missed() || self.hosts.values().any(|host| host.has_missed())
+        self.tail.has_missed() || self.hosts.staying().iter().any(|host| host.has_missed())
     }
 
     /// Whether all its shards have come to where the log ended when it began to read, or cannot do so.
     pub fn is_ready(&self) -> bool {
-        self.hosts.values().all(|host| host.is_ready())
-    }
-
-    fn add(&mut self, number: u16, store: Box<dyn ShardStore>) -> Result<()> {
-        if number >= self.graph.placement.shards {
-            let shards = self.graph.placement.shards;
-            return Err(GraphError::Invalid(format!("there is no shard {number}: the graph has {shards}")));
-        }
-        let host = Arc::new(Host::new(number, store)?);
-        let following = thread("shard", {
-            let (host, tail) = (host.clone(), self.tail.clone());
-            move || host.run(&tail)
-        })?;
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(following);
-        self.hosts.insert(number, host);
-        Ok(())
+        self.hosts.staying().iter().all(|host| host.is_ready())
     }
 
     pub fn graph(&self) -> &GraphRecord {
@@ -201,8 +185,8 @@ impl Node {
     /// What is wrong with its shards, each by itself.
     pub fn check(&self) -> Result<Vec<String>> {
         let mut found = Vec::new();
-        for (number, host) in &self.hosts {
-            found.extend(host.store().check()?.into_iter().map(|what| format!("shard {number}: {what}")));
+        for host in self.hosts.staying() {
+            found.extend(host.store().check()?.into_iter().map(|what| format!("shard {}: {what}", host.number())));
         }
         Ok(found)
     }
@@ -212,17 +196,18 @@ impl Node {
         if name == self.name {
             return Err(GraphError::Invalid(format!("{name} runs: end it first")));
         }
-        self.log.append(Record::Member(Member::gone(name)).to_bytes()?)?;
-        match self.role.wait_for_the_end_of(name) {
-            true => Ok(()),
-            false => Err(GraphError::Unavailable(format!("the log does not say yet that {name} is gone"))),
+        let has_shards = |member: Member| member.shards.iter().find(|shard| !self.role.is_elsewhere(**shard, name)).copied();
+        if let Some(shard) = self.role.member(name).and_then(has_shards) {
+            return Err(GraphError::Invalid(format!("without {name}, no node has shard {shard}: copy it to one first")));
         }
+        let is_gone = |members: &Members| members.get(name).is_none();
+        self.say(&Record::Member(Member::gone(name)), is_gone, &|| self.tail.is_stopped())
     }
 
     /// How the node is.
     pub fn status(&self) -> Result<NodeStatus> {
         let mut status = self.role.status();
-        status.shards = self.hosts.values().map(|host| host.status()).collect::<Result<_>>()?;
+        status.shards = self.hosts.staying().iter().map(|host| host.status()).collect::<Result<_>>()?;
         Ok(status)
     }
 
@@ -233,11 +218,6 @@ impl Node {
 
     pub fn is_asked_to_stop(&self) -> bool {
         self.is_asked_to_stop.load(Ordering::Relaxed)
-    }
-
-    fn host(&self, shard: u16) -> Result<&Arc<Host>> {
-        let missing = || GraphError::Unavailable(format!("{} does not have shard {shard}", self.name));
-        self.hosts.get(&shard).ok_or_else(missing)
     }
 
     /// From now on, it runs small queries of clients that write.

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 
-use super::tail::{Entry, Tail};
+use super::tail::{Behind, Entry, Tail};
 use crate::log::{
-    Base, Event, GraphRecord, Log, Member, Output, PART_BYTES, PartAt, Record, RequestId, Section, Standing, Transaction,
-    WriterCore, WriterPace,
+    Base, Event, GraphRecord, Log, Member, Members, Output, PART_BYTES, PartAt, Record, RequestId, Section, Standing,
+    Transaction, WriterCore, WriterPace,
 };
 use crate::section::END_LABELS;
 use crate::wire::NodeStatus;
@@ -57,7 +57,9 @@ pub type Outcome = Result<u64, Option<u64>>;
 struct Known {
     standing: Standing,
     graph: Option<GraphRecord>,
-    members: BTreeMap<String, Member>,
+    members: Members,
+    /// The offset that is read next.
+    next: u64,
     /// The last commits: their numbers, and what they do.
     commits: VecDeque<(u64, Vec<Section>)>,
     bytes: usize,
@@ -90,10 +92,9 @@ impl Known {
             Record::Graph(graph) => self.graph = Some(graph.clone()),
             Record::Base(base) if self.graph.is_none() => {
                 self.graph = Some(base.graph.clone());
-                self.members = base.members.iter().map(|member| (member.name.clone(), member.clone())).collect();
+                self.members = Members::of(&base.members);
             }
-            Record::Member(member) if member.is_gone() => drop(self.members.remove(&member.name)),
-            Record::Member(member) => drop(self.members.insert(member.name.clone(), member.clone())),
+            Record::Member(_) | Record::Dropped { .. } => self.members.take(record),
             Record::Commit(commit) => {
                 self.made.extend(commit.requests.iter().map(|request| (*request, commit.number)));
                 self.order.extend(&commit.requests);
@@ -119,13 +120,13 @@ impl Known {
         if !self.is_writer || self.standing.writer != process {
             return None;
         }
-        let (graph, members) = (self.graph.clone()?, self.members.values().cloned().collect());
+        let (graph, members) = (self.graph.clone()?, self.members.iter().cloned().collect());
         Some(Base { id: uuid::Uuid::new_v4().as_u128(), graph, standing: self.standing, members, shift })
     }
 
     /// Whether the records so far say just that.
     fn says(&self, base: &Base) -> bool {
-        self.standing == base.standing && self.members.values().eq(&base.members)
+        self.standing == base.standing && self.members.iter().eq(&base.members)
     }
 
     /// Whether it has heard nothing of the log for so long.
@@ -230,9 +231,9 @@ impl Role {
 
     /// Passes what the log says on to the role, until the log stops.
     pub fn listen(&self, tail: &Tail) {
-        let mut next = tail.first();
+        let (mut next, mut behind) = (tail.first(), Behind::default());
         while !tail.is_stopped() {
-            let Ok(batch) = tail.next(next, PAUSE) else {
+            let Ok(batch) = tail.next(next, PAUSE, &mut behind) else {
                 let _ = self.inbox.send(Input::Unread); // if the role has ended, so does this, soon
                 std::thread::sleep(PAUSE);
                 continue;
@@ -300,9 +301,9 @@ impl Role {
         out: &mut Vec<Output>,
     ) {
         match input {
-            Input::Read(Entry { record, .. }) => {
+            Input::Read(Entry { record, offset, .. }) => {
                 let mut known = self.known();
-                known.heard = Some(Instant::now());
+                (known.heard, known.next) = (Some(Instant::now()), offset + 1);
                 known.read(&record);
                 drop(known);
                 core.take(Event::Read(Record::clone(&record)), out);
@@ -512,9 +513,19 @@ impl Role {
         }
     }
 
-    /// Whether the log says that a process is there.
-    pub fn has_member(&self, process: u64) -> bool {
-        self.known().members.values().any(|member| member.process == process)
+    /// Whether it has read all records before an offset.
+    pub fn has_read_to(&self, offset: u64) -> bool {
+        self.known().next >= offset
+    }
+
+    /// What the log says of the node of a name.
+    pub fn member(&self, name: &str) -> Option<Member> {
+        self.known().members.get(name).cloned()
+    }
+
+    /// Whether the log says that a node other than that has a shard.
+    pub fn is_elsewhere(&self, shard: u16, name: &str) -> bool {
+        self.known().members.is_elsewhere(shard, name)
     }
 
     /// Whether another process has taken the name of a node, after `process` had it.
@@ -522,18 +533,10 @@ impl Role {
         self.known().members.get(name).is_some_and(|member| member.process != process)
     }
 
-    /// Waits a little until the log says so.
-    pub fn wait_for_member(&self, process: u64) {
+    /// Waits a little until the log says something of the members. Returns whether it does.
+    pub fn wait_until(&self, says: impl Fn(&Members) -> bool) -> bool {
         let until = Instant::now() + PAUSE * 20;
-        while !self.has_member(process) && Instant::now() < until {
-            std::thread::sleep(TICK);
-        }
-    }
-
-    /// Waits a little until the log says that a node is no member. Returns whether it does.
-    pub fn wait_for_the_end_of(&self, name: &str) -> bool {
-        let until = Instant::now() + PAUSE * 20;
-        while self.known().members.contains_key(name) {
+        while !says(&self.known().members) {
             if Instant::now() >= until {
                 return false;
             }
@@ -549,7 +552,7 @@ impl Role {
         loop {
             if let Some(graph) = &known.graph {
                 let writer = Some(known.standing.writer).filter(|writer| *writer != 0);
-                return Ok((graph.clone(), known.members.values().cloned().collect(), writer));
+                return Ok((graph.clone(), known.members.iter().cloned().collect(), writer));
             }
             if Instant::now() >= until {
                 return Err(GraphError::Unavailable("the log has no graph".into()));

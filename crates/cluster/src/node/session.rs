@@ -142,6 +142,10 @@ impl Session {
             }
             Call::Status => self.node.status().map(Reply::Status),
             Call::Forget { name } => self.node.forget(&name).map(|()| Reply::Forgotten),
+            Call::TakeShard { shard } => self.node.take_shard(shard, &|| cancel.is_cancelled()).map(|()| Reply::ShardTaken),
+            Call::DropShard { shard } => {
+                self.node.drop_shard(shard, &|| cancel.is_cancelled()).map(|()| Reply::ShardDropped)
+            }
             Call::Stop => {
                 self.node.ask_to_stop();
                 Ok(Reply::Stopping)
@@ -151,11 +155,11 @@ impl Session {
 
     fn applied(&self, shards: &[u16], from: u64, behind: Option<u64>) -> Vec<Result<Reached, String>> {
         let until = Instant::now() + WAITING;
-        let hosts: Vec<_> = shards.iter().map(|shard| self.node.host(*shard)).collect();
+        let hosts: Vec<_> = shards.iter().map(|shard| self.node.hosts.get_for_new(*shard)).collect();
         if let Some(number) = behind {
             hosts.iter().flatten().for_each(|host| host.spare(number));
         }
-        let reached = |host: Result<&Arc<Host>>| host.and_then(|host| host.reached(from, until));
+        let reached = |host: Result<Arc<Host>>| host.and_then(|host| host.reached(from, until));
         let reached: Vec<_> = hosts.into_iter().map(|host| reached(host).map_err(|error| error.to_string())).collect();
         if reached.iter().flatten().any(|reached| reached.number < from) {
             self.node.role.want_cut();
@@ -164,7 +168,7 @@ impl Session {
     }
 
     fn hold(&self, shard: u16, number: u64, version: Option<u64>, cancel: &CancelToken) -> Result<HeldOf> {
-        let pool = self.node.host(shard)?.hold(number)?;
+        let pool = self.node.hosts.get_for_new(shard)?.hold(number)?;
         *self.held().entry((shard, number)).or_default() += 1; // from here on, the end of the session gives it back
         let limits = ReadContext { cancel: cancel.clone(), ..ReadContext::default() };
         let found = pool.with(Some(limits), |store| Ok((store.statistics()?, NextLocals::of_store(store)?))).flatten();
@@ -180,7 +184,7 @@ impl Session {
             if *count == 0 {
                 held.remove(&(shard, number));
             }
-            if let Ok(host) = self.node.host(shard) {
+            if let Ok(host) = self.node.hosts.get(shard) {
                 host.release(number);
             }
         }
@@ -190,7 +194,7 @@ impl Session {
         let left = left.map(|left| left.min(LONGEST));
         let deadline = left.map(|left| Instant::now() + left);
         let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
-        let pool = self.node.host(shard)?.at(number)?;
+        let pool = self.node.hosts.get(shard)?.at(number)?;
         pool.with(Some(limits), |store| answer(store, ask)).flatten().map(Reply::Answer)
     }
 
@@ -292,7 +296,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         let held = std::mem::take(&mut *self.held());
         for ((shard, number), count) in held {
-            if let Ok(host) = self.node.host(shard) {
+            if let Ok(host) = self.node.hosts.get(shard) {
                 (0..count).for_each(|_| host.release(number));
             }
         }

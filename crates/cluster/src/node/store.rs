@@ -32,3 +32,12 @@ pub trait ShardStore: Send + Sync {
     /// What is wrong with it. O(size of the store).
     fn check(&self) -> Result<Vec<String>>;
 }
+
+/// Where a node has the stores of its shards.
+pub trait ShardStores: Send + Sync {
+    /// Opens the store of a shard. If there is none, makes one: from a backup, or empty if the log has all.
+    fn open(&self, shard: u16) -> Result<Box<dyn ShardStore>>;
+
+    /// Deletes the store of a shard, which is closed. It may not be there.
+    fn delete(&self, shard: u16) -> Result<()>;
+}

@@ -102,6 +102,11 @@ impl Tail {
         (ring.next, ring.first_end.is_some())
     }
 
+    /// Where the log ended when its end was reached first.
+    pub fn first_end(&self) -> Option<u64> {
+        self.ring().first_end
+    }
+
     /// Whether the log can never be read any further.
     pub fn has_failed(&self) -> bool {
         self.ring().failed.is_some()
@@ -181,11 +186,11 @@ impl Tail {
         Ok(())
     }
 
-    /// The records from an offset on. Waits for some, at most so long.
+    /// The records from an offset on. Waits for some, at most so long. `behind` is the same at each call of who reads them in order.
     ///
     /// # Errors
     /// [`GraphError::Unavailable`] if the log cannot be read any further.
-    pub fn next(&self, from: u64, patience: Duration) -> Result<Batch> {
+    pub fn next(&self, from: u64, patience: Duration, behind: &mut Behind) -> Result<Batch> {
         let until = Instant::now() + patience;
         let mut ring = self.ring();
         let ends = ring.ends;
@@ -193,8 +198,9 @@ impl Tail {
             let first = ring.records.front().map_or(ring.next, |(entry, _)| entry.offset);
             if from < first {
                 drop(ring);
-                return self.far_behind(from, first);
+                return self.far_behind(from, first, behind);
             }
+            behind.0 = None;
             if from < ring.next {
                 let skipped = (from - first) as usize;
                 let records = ring.records.iter().skip(skipped).map(|(entry, _)| entry.clone()).collect();
@@ -228,15 +234,24 @@ impl Tail {
     }
 
     /// Some records that are not in memory any longer.
-    fn far_behind(&self, from: u64, until: u64) -> Result<Batch> {
-        let (mut reader, mut found) = (self.log.reader(from)?, Vec::new());
+    fn far_behind(&self, from: u64, until: u64, behind: &mut Behind) -> Result<Batch> {
+        let mut reader = match behind.0.take() {
+            Some((next, reader)) if next == from => reader,
+            _ => self.log.reader(from)?,
+        };
+        let mut found = Vec::new();
         while found.is_empty() && !self.is_stopped() {
             reader.read(PAUSE, &mut found)?;
         }
+        behind.0 = found.last().map(|(last, _)| (last + 1, reader));
         found.retain(|(offset, _)| *offset < until);
         Ok(Batch { records: decoded(found)?.into_iter().map(|(entry, _)| entry).collect(), end: None })
     }
 }
+
+/// A reader of the log for who is far behind: it goes on from batch to batch.
+#[derive(Default)]
+pub struct Behind(Option<(u64, Box<dyn LogReader>)>);
 
 /// A reader of parts that are not in memory. They are wanted almost in the order in which they stand: a few are sent at the same time.
 struct Later {
@@ -337,7 +352,9 @@ mod tests {
         let tail = Tail::new(Arc::new(log.clone()), 0);
         // The end of the log gives a batch without records.
         let some = |batch: &Result<Batch>| batch.as_ref().map_or(true, |batch| !batch.records.is_empty());
-        let read = |from| (0..400).map(|_| tail.next(from, PAUSE)).find(some).expect("records, or an error");
+        let read = |from| {
+            (0..400).map(|_| tail.next(from, PAUSE, &mut Behind::default())).find(some).expect("records, or an error")
+        };
         std::thread::scope(|scope| {
             scope.spawn(|| tail.run());
             let _ending = Ending(&tail); // whatever fails

@@ -99,6 +99,14 @@ pub enum Call {
     },
     /// Ends the node.
     Stop,
+    /// The node is to have a shard, too: it follows the log from now on. Answered once it can be read there.
+    TakeShard {
+        shard: u16,
+    },
+    /// The node is to have a shard no longer. Another one must have it.
+    DropShard {
+        shard: u16,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -147,6 +155,8 @@ pub enum Reply {
     Status(NodeStatus),
     Forgotten,
     Stopping,
+    ShardTaken,
+    ShardDropped,
 }
 
 /// A shard at a cut that is kept.

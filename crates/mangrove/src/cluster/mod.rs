@@ -3,16 +3,22 @@
 //! ```text
 //!   backend   the graph as a database
 //!   node      a process of it: its shards, and where it listens
+//!   stores    where its shards are on its disk
 //!   runner    small queries of clients, run by the node that writes
 //!   nodes     its nodes together: which shards they have, how they are, and their end
+//!   moves     shards that go from node to node
+//!   balance   which should go where
 //!   backups   copies of it in an object store
 //! ```
 
 mod backend;
 mod backups;
+mod balance;
+mod moves;
 mod node;
 mod nodes;
 mod runner;
+mod stores;
 
 use std::time::Duration;
 
@@ -26,6 +32,8 @@ pub use mangrove_link::{CA_FILE, CERTIFICATE_FILE, GraphAddress, KEY_FILE};
 
 pub use self::backend::ClusterBackend;
 pub use self::backups::{BackupStage, backup, find_backup, list_backups, objects, restore};
+pub use self::balance::Move;
+pub use self::moves::{Watching, copy_shard, drop_shard, move_shard, rebalance};
 pub use self::node::{NodeConfig, RunningNode};
 pub use self::nodes::{NodeFound, graph_of, make_graph, nodes, remove, shards_of_node, stop};
 

@@ -1,11 +1,9 @@
 //! The nodes of a graph together: which shards they have, how they are, and their end.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mangrove_cluster::Placement;
-use mangrove_cluster::gateway::{Peers, Way};
 use mangrove_cluster::log::{GraphRecord, Log, Member, Record, beginning};
 use mangrove_cluster::wire::{Call, NodeStatus, Reply};
 use mangrove_graph::{GraphError, IdSpace, Result};
@@ -69,10 +67,8 @@ pub struct NodeFound {
 /// If no node answers.
 pub fn nodes(address: &GraphAddress) -> Result<(GraphRecord, Vec<NodeFound>)> {
     let ways = Ways::find(address, "status")?;
-    let (graph, members) = ways.members()?;
-    let mut ways: BTreeMap<String, Way> = ways.all()?.into_iter().collect();
-    let found = members.into_iter().map(|member| {
-        let node = ways.remove(&member.name).unwrap_or_else(|| Err(unexpected(&member.name)));
+    let (graph, _) = ways.members()?;
+    let found = ways.to_all()?.into_iter().map(|(member, node)| {
         let status = node.and_then(|node| match node.call(&Call::Status, None)? {
             Reply::Status(status) => Ok(status),
             _ => Err(unexpected(&member.name)),
@@ -88,22 +84,23 @@ pub fn nodes(address: &GraphAddress) -> Result<(GraphRecord, Vec<NodeFound>)> {
 /// If there is no such node, if it answers, if some shard would be on no node, or if no other node answers.
 pub fn remove(address: &GraphAddress, name: &str) -> Result<()> {
     let ways = Ways::find(address, "remove")?;
-    let (graph, members) = ways.members()?;
-    let (gone, left): (Vec<Member>, Vec<Member>) = members.into_iter().partition(|member| member.name == name);
-    let names = || left.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ");
+    let (gone, left): (Vec<_>, Vec<_>) = ways.to_all()?.into_iter().partition(|(member, _)| member.name == name);
+    let names = || left.iter().map(|(member, _)| member.name.as_str()).collect::<Vec<_>>().join(", ");
     if gone.is_empty() {
         return Err(GraphError::Invalid(format!("the graph has no node {name}: it has {}", names())));
     }
-    let is_left = |shard: &u16| left.iter().any(|member| member.shards.contains(shard));
-    if let Some(shard) = (0..graph.placement.shards).find(|shard| !is_left(shard)) {
-        return Err(GraphError::Invalid(format!("without {name}, no node has shard {shard}: start one that has it first")));
+    let is_left = |shard: &u16| left.iter().any(|(member, _)| member.shards.contains(shard));
+    let had = gone.iter().flat_map(|(member, _)| &member.shards);
+    if let Some(shard) = had.into_iter().find(|shard| !is_left(shard)) {
+        return Err(GraphError::Invalid(format!(
+            "without {name}, no node has shard {shard}: `mangrove cluster copy` gives it to one"
+        )));
     }
-    let (own, others): (Vec<_>, Vec<_>) = ways.all()?.into_iter().partition(|(member, _)| member == name);
-    if own.into_iter().any(|(_, node)| node.is_ok_and(|node| node.call(&Call::Hello, None).is_ok())) {
+    if gone.into_iter().any(|(_, node)| node.is_ok_and(|node| node.call(&Call::Hello, None).is_ok())) {
         return Err(GraphError::Invalid(format!("{name} runs: end it first")));
     }
     let mut why = GraphError::Unavailable("no other node answers".into());
-    for node in others.into_iter().filter_map(|(_, node)| node.ok()) {
+    for node in left.into_iter().filter_map(|(_, node)| node.ok()) {
         match node.call(&Call::Forget { name: name.to_owned() }, None) {
             Ok(_) => return Ok(()),
             Err(error) => why = error,
@@ -118,7 +115,7 @@ pub fn remove(address: &GraphAddress, name: &str) -> Result<()> {
 /// If no node answers, or if one does not end.
 pub fn stop(address: &GraphAddress) -> Result<Vec<String>> {
     let ways = Ways::find(address, "down")?;
-    let there: Vec<_> = ways.all()?.into_iter().filter_map(|(name, node)| Some((name, node.ok()?))).collect();
+    let there: Vec<_> = ways.to_all()?.into_iter().filter_map(|(member, node)| Some((member.name, node.ok()?))).collect();
     for (name, node) in &there {
         let Reply::Stopping = node.call(&Call::Stop, None)? else { return Err(unexpected(name)) };
     }

@@ -1,17 +1,18 @@
 //! A graph on several nodes in this process, which follow a log in memory. All that they say to each other goes through bytes, or through
 //! connections.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use mangrove_cluster::Placement;
 use mangrove_cluster::backup::{Backup, Directory, restore_shard};
 use mangrove_cluster::gateway::{Gateway, Limits, Peer, Peers, ShardNode, Sought, Way};
 use mangrove_cluster::log::{GraphRecord, Log, MemoryLog, Record, WriterPace, beginning};
-use mangrove_cluster::node::{CutView, Keeping, LocalPeer, Node, NodeOptions, Session, ShardStore};
+use mangrove_cluster::node::{CutView, Keeping, LocalPeer, Node, NodeOptions, Session, ShardStore, ShardStores};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience, base};
 use mangrove_cluster::wire::{Call, Reply, SentError, from_bytes, to_bytes};
 use mangrove_directory::{Durability, OpenOptions, Patience, ShardOf, Store, Writer};
@@ -29,8 +30,7 @@ const LOGGING: Duration = Duration::from_secs(10);
 /// Nodes, each with every so manieth shard, and some of them with the shards of others, too.
 pub struct Nodes {
     pub nodes: Vec<Arc<Node>>,
-    /// By node, with the numbers of their shards.
-    stores: Vec<Vec<(u16, Store)>>,
+    stores: Opened,
     pub gateway: Arc<Gateway>,
     pub log: MemoryLog,
     placement: Placement,
@@ -44,17 +44,64 @@ pub struct Nodes {
     slow: Duration,
 }
 
-fn open(home: &Path, graph: &GraphRecord, node: usize, number: u16) -> Store {
-    let Placement { shards, id_space, .. } = graph.placement;
-    let shard = Some(ShardOf { graph: graph.id, number, shards });
-    let options = OpenOptions {
-        durability: Durability::Relaxed,
-        id_space: Some(id_space),
-        seal_bytes: 0,
-        shard,
-        ..OpenOptions::default()
-    };
-    Store::open(home.join(format!("node-{node}/shard-{number}")), &options).expect("a store")
+/// The stores that are open, by node and shard.
+#[derive(Clone, Default)]
+struct Opened(Arc<Mutex<BTreeMap<(usize, u16), Store>>>);
+
+impl Opened {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<(usize, u16), Store>> {
+        self.0.lock().expect("stores")
+    }
+}
+
+/// Where a node has its stores.
+struct AtHome {
+    home: PathBuf,
+    node: usize,
+    graph: GraphRecord,
+    log: Arc<dyn Log>,
+    vault: Directory,
+    opened: Opened,
+    slow: Duration,
+}
+
+impl AtHome {
+    fn directory(&self, shard: u16) -> PathBuf {
+        self.home.join(format!("node-{}/shard-{shard}", self.node))
+    }
+
+    /// A store that is open already, or is opened now.
+    fn store(&self, shard: u16) -> Result<Box<dyn ShardStore>> {
+        if !self.opened.all().contains_key(&(self.node, shard)) {
+            let path = self.directory(shard);
+            std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+            if !path.exists() {
+                restore_shard(&self.vault, &self.graph, &*self.log, shard, &path)?;
+            }
+            let Placement { shards, id_space, .. } = self.graph.placement;
+            let options = OpenOptions {
+                durability: Durability::Relaxed,
+                id_space: Some(id_space),
+                seal_bytes: 0,
+                shard: Some(ShardOf { graph: self.graph.id, number: shard, shards }),
+                ..OpenOptions::default()
+            };
+            self.opened.all().insert((self.node, shard), Store::open(path, &options).expect("a store"));
+        }
+        let store = self.opened.all()[&(self.node, shard)].clone();
+        Ok(if shard == 0 && !self.slow.is_zero() { Box::new(Slow(store, self.slow)) } else { Box::new(store) })
+    }
+}
+
+impl ShardStores for AtHome {
+    fn open(&self, shard: u16) -> Result<Box<dyn ShardStore>> {
+        self.store(shard)
+    }
+
+    fn delete(&self, shard: u16) -> Result<()> {
+        self.opened.all().remove(&(self.node, shard));
+        std::fs::remove_dir_all(self.directory(shard)).map_err(GraphError::storage)
+    }
 }
 
 /// A number that no process has had.
@@ -98,31 +145,18 @@ impl Nodes {
         let placement = Placement { shards, seed: 7, id_space };
         let graph = GraphRecord { id: 99, name: "test".into(), placement };
         log.append(Record::Graph(graph).to_bytes().expect("bytes")).expect("a log");
-        let (gateway, stores) = (gateway(&[], placement), Vec::new());
+        let (gateway, stores) = (gateway(&[], placement), Opened::default());
         let mut new = Self { nodes: Vec::new(), stores, gateway, log, placement, replicas, home, vault, served, slow };
         new.start_all(count);
         new
     }
 
     fn start_all(&mut self, count: usize) {
-        let graph = GraphRecord { id: 99, name: "test".into(), placement: self.placement };
-        let (home, replicas) = (self.home.path(), self.replicas);
-        let is_at = |shard: u16, node: usize| (0..replicas).any(|replica| (usize::from(shard) + replica) % count == node);
-        let of_node = |node: usize| (0..graph.placement.shards).filter(move |shard| is_at(*shard, node));
-        let (log, vault) = (beginning(Arc::new(self.log.clone()), LOGGING).expect("a log").log, self.vault());
-        let stores = |node: usize| {
-            let of_shard = |shard: u16| {
-                let path = home.join(format!("node-{node}/shard-{shard}"));
-                std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-                if !path.exists() {
-                    restore_shard(&vault, &graph, &*log, shard, &path).expect("backups that can be read");
-                }
-                (shard, open(home, &graph, node, shard))
-            };
-            of_node(node).map(of_shard).collect()
-        };
-        self.stores = (0..count).map(stores).collect();
-        (0..count).for_each(|at| self.start(at));
+        let is_at =
+            |shard: u16, node: usize| (0..self.replicas).any(|replica| (usize::from(shard) + replica) % count == node);
+        let shards = |node: usize| (0..self.placement.shards).filter(|shard| is_at(*shard, node)).collect();
+        let asked: Vec<Vec<u16>> = (0..count).map(shards).collect();
+        asked.iter().enumerate().for_each(|(at, shards)| self.start_with(at, shards));
         self.gateway = self.client();
     }
 
@@ -130,7 +164,7 @@ impl Nodes {
         self.gateway = gateway(&[], self.placement);
         self.served.iter_mut().for_each(Vec::clear);
         self.nodes.drain(..).for_each(|node| node.stop());
-        self.stores.clear();
+        self.stores.all().clear();
     }
 
     /// Starts all nodes again, with another log.
@@ -172,12 +206,40 @@ impl Nodes {
         }
     }
 
-    /// Starts a node.
+    /// Starts a node with what it had.
     pub fn start(&mut self, at: usize) {
+        self.start_with(at, &[]);
+    }
+
+    /// Starts a node with what it had, and with these shards.
+    pub fn start_with(&mut self, at: usize, shards: &[u16]) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let keeping = Keeping { objects: Arc::new(self.vault()), scratch: self.home.path().join(format!("node-{at}")) };
-        let node = start(at, &self.stores[at], self.slow, &self.log, address, keeping);
+        let log = beginning(Arc::new(self.log.clone()), LOGGING).expect("a log").log;
+        let stores = AtHome {
+            home: self.home.path().to_owned(),
+            node: at,
+            graph: GraphRecord { id: 99, name: "test".into(), placement: self.placement },
+            log: log.clone(),
+            vault: self.vault(),
+            opened: self.stores.clone(),
+            slow: self.slow,
+        };
+        let had: Vec<u16> = self.stores.all().keys().filter(|(node, _)| *node == at).map(|(_, shard)| *shard).collect();
+        let had = had.into_iter().map(|shard| (shard, stores.store(shard).expect("a store"))).collect();
+        let options = NodeOptions {
+            name: format!("node-{at}"),
+            address,
+            process: process(),
+            log,
+            shards: had,
+            stores: Arc::new(stores),
+            pace: PACE,
+            keeping: Some(keeping),
+        };
+        let node = Node::start(options).expect("a node");
+        node.place(shards, shards.is_empty(), &|| false).expect("shards");
         if let Some(served) = &mut self.served {
             served.insert(at, serve(&node, listener, None).expect("a server"));
         }
@@ -197,6 +259,23 @@ impl Nodes {
     pub fn restart(&mut self, at: usize) {
         self.stop(at);
         self.start(at);
+    }
+
+    /// The shards of a node, as the log says.
+    pub fn shards(&self, at: usize) -> Vec<u16> {
+        let asked = self.session(at).call(&Call::Hello, None).expect("a reply");
+        let Reply::Hello { members, .. } = asked else { panic!("{asked:?}") };
+        members.into_iter().find(|member| member.name == format!("node-{at}")).map_or(Vec::new(), |member| member.shards)
+    }
+
+    /// A way to a node.
+    pub fn session(&self, at: usize) -> LocalPeer {
+        LocalPeer(Session::new(self.nodes[at].clone(), "the tests".into()))
+    }
+
+    /// The shards that a node has on its disk.
+    pub fn on_disk(&self, at: usize) -> usize {
+        std::fs::read_dir(self.home.path().join(format!("node-{at}"))).expect("a directory").count()
     }
 
     /// Another client.
@@ -235,30 +314,6 @@ impl ShardStore for Slow {
     fn check(&self) -> Result<Vec<String>> {
         ShardStore::check(&self.0)
     }
-}
-
-fn start(
-    at: usize,
-    stores: &[(u16, Store)],
-    slow: Duration,
-    log: &MemoryLog,
-    address: String,
-    keeping: Keeping,
-) -> Arc<Node> {
-    let store = |(number, store): &(u16, Store)| match number {
-        0 if !slow.is_zero() => (0, Box::new(Slow(store.clone(), slow)) as Box<dyn ShardStore>),
-        _ => (*number, Box::new(store.clone()) as _),
-    };
-    let options = NodeOptions {
-        name: format!("node-{at}"),
-        address,
-        process: process(),
-        log: beginning(Arc::new(log.clone()), LOGGING).expect("a log").log,
-        stores: stores.iter().map(store).collect(),
-        pace: PACE,
-        keeping: Some(keeping),
-    };
-    Node::start(options).expect("a node")
 }
 
 fn gateway(nodes: &[Arc<Node>], placement: Placement) -> Arc<Gateway> {
@@ -339,7 +394,8 @@ impl StoreUnderTest for Nodes {
             transaction.commit()?;
             self.gateway.cut(None)?; // all shards have read so
         }
-        for (_, store) in self.stores.iter().flatten() {
+        let stores: Vec<Store> = self.stores.all().values().cloned().collect();
+        for store in stores {
             let (writer, patience) = (Writer::this_thread(), Patience::ENDLESS);
             match how {
                 Condensing::Seal => store.seal(writer, patience)?,

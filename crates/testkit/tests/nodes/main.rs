@@ -1,5 +1,7 @@
 //! A graph on several nodes of this process: threads that follow a log in memory, and clients that read and write at the same time.
 
+mod moves;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::collections::BTreeSet;
@@ -128,7 +130,7 @@ fn clients_write_and_read_side_by_side_over_connections() {
 }
 
 /// Says that the end has come when it is dropped.
-struct Ending<'a>(&'a AtomicBool);
+pub(crate) struct Ending<'a>(&'a AtomicBool);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
