@@ -92,6 +92,7 @@ impl Rebalance {
         let moves = cluster::rebalance(&self.address, self.replicas, &self.without).map_err(failed)?;
         if moves.is_empty() {
             say("nothing is to be moved");
+            return Ok(());
         }
         if self.dry_run {
             return output::print_text(&moves.iter().map(|step| format!("{}\n", command(step))).collect::<String>());
