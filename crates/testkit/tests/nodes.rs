@@ -594,3 +594,53 @@ fn what_has_seen_a_commit_comes_after_it() {
         assert!(second.recv().expect("an outcome").expect("a commit") >= first);
     }
 }
+
+/// The same for a client with a transaction of its own. If what it has seen is lost, it hears so.
+#[test]
+fn a_client_that_has_seen_a_commit_comes_after_it() {
+    let nodes = Nodes::new(1, 2, IdSpace::Graph);
+    add_one(&nodes.gateway, 1).expect("a commit");
+    let limits = || ReadContext { deadline: Some(Instant::now() + Duration::from_secs(60)), ..ReadContext::default() };
+    let own = OwnTransactions::new(nodes.nodes[0].clone(), nodes.client());
+    let loses_commits = |loses: bool| nodes.loses_commits.store(loses, Ordering::Relaxed);
+    for (number, is_lost) in [(2, false), (3, true)] {
+        let client = nodes.client();
+        loses_commits(true);
+        let mut transaction = own.begin("first", limits()).expect("the turn");
+        add_to(transaction.graph(), number).expect("changes");
+        let first = transaction.submit(RequestId(number as u128)).expect("changes").expect("an outcome");
+        let (begun, has_begun) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let begun = begun; // it ends with this thread, whatever fails
+                let transaction = ClusterTransaction::begin(&client, &PATIENCE, &Limits::default())?;
+                let mut found = Vec::new();
+                transaction.view().find_vertices(None, &[ExternalId::Int(number)], &mut found)?;
+                assert!(found[0].is_some(), "it sees what is not in the log yet");
+                begun.send(()).expect("somebody waits");
+                transaction.commit()
+            });
+            let has_begun = has_begun.recv().is_ok();
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(has_begun && !reading.is_finished(), "what it has seen is not in the log");
+            if is_lost {
+                let other = Record::Open { term: 1_000, writer: u64::MAX };
+                nodes.log.append(other.to_bytes().expect("bytes")).expect("a log");
+            }
+            loses_commits(false);
+            let (first, read) = (first.recv().expect("an outcome"), reading.join().expect("a thread"));
+            match is_lost {
+                false => {
+                    assert_eq!(read.expect("it was committed"), None);
+                    assert!(client.newest() >= first.expect("a commit"));
+                    assert!(numbers(&client).expect("a graph").contains(&number));
+                }
+                true => {
+                    assert!(first.is_err());
+                    let why = read.expect_err("what it has seen is lost").to_string();
+                    assert!(why.contains("another node has become the writer"), "{why}");
+                }
+            }
+        });
+    }
+}

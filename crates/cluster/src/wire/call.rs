@@ -133,7 +133,7 @@ pub enum Reply {
         writer: Option<u64>,
     },
     /// `None` if this is not known any more: read at a newer number first.
-    Since(Option<Vec<Section>>),
+    Since(Option<Since>),
     Part(PartAt),
     Base(PartAt),
     ShardCopied(ShardCopy),
@@ -147,6 +147,17 @@ pub enum Reply {
     Status(NodeStatus),
     Forgotten,
     Stopping,
+}
+
+/// What was committed after a number, and what is to be.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Since {
+    /// What it did, in order.
+    pub sections: Vec<Section>,
+    /// The last commit of the log.
+    pub number: u64,
+    /// Whether something of it is not in the log yet.
+    pub is_pending: bool,
 }
 
 /// A shard at a cut that is kept.
