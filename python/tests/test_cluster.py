@@ -492,6 +492,22 @@ def test_reads_and_writes_go_on_while_a_node_is_frozen(log, tmp_path):
         graph.stop()
 
 
+def test_a_write_whose_outcome_nobody_knows_says_so(graph):
+    db = mg.connect(graph.address)
+    db.query("g.addV('n')")
+    processes = [process for process, _, _ in graph.nodes.values()]
+    try:
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        with pytest.raises(mg.OutcomeUnknownError, match="look before you repeat it"):
+            db.query("g.addV('n')", timeout=0.2)
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+    assert issubclass(mg.OutcomeUnknownError, mg.StorageError)
+    assert db.query("g.V().count()").one() in (1, 2)
+
+
 def test_whoever_connects_after_a_load_sees_it(graph, tmp_path):
     assert mg.connect(graph.address).path == graph.address
     (tmp_path / "v.csv").write_text("~id,~label,n:int\n" + "".join(f"{at},p,{at % 7}\n" for at in range(200_000)))

@@ -129,7 +129,7 @@ impl ClusterTransaction {
     ///
     /// # Errors
     /// Those of a commit of one store; [`GraphError::Unavailable`] if another writer took over. Then nothing was made, and what the transaction has
-    /// read of others may be lost.
+    /// read of others may be lost. [`GraphError::OutcomeUnknown`] if nobody says whether it was made.
     pub fn commit(mut self) -> Result<Option<u64>> {
         let sections = self.change.take_sections()?;
         let is_changed = !sections.is_empty();
@@ -191,6 +191,9 @@ impl ClusterTransaction {
 }
 
 /// Asks the nodes whether a transaction was made. If it was not, it never will be.
+///
+/// # Errors
+/// [`GraphError::OutcomeUnknown`] if none of them says so in time.
 fn look_for(gateway: &Gateway, request: RequestId, patience: Duration) -> Result<Option<u64>> {
     let (until, mut sought) = (Instant::now() + patience, Sought::Last);
     while Instant::now() < until {
@@ -203,8 +206,7 @@ fn look_for(gateway: &Gateway, request: RequestId, patience: Duration) -> Result
         }
         std::thread::sleep(PAUSE);
     }
-    let message = "no node says whether this transaction was made: look before you repeat it".into();
-    Err(GraphError::Storage { message, source: None })
+    Err(GraphError::OutcomeUnknown("no node says whether this transaction was made: look before you repeat it".into()))
 }
 
 /// How long a transaction is looked for, after an error.
@@ -218,7 +220,8 @@ fn patience(error: &GraphError) -> Duration {
 /// Asks the node that writes to run a small query. Gives what the query gave; `None` if it is to be run here.
 ///
 /// # Errors
-/// If the limits end it; then nothing was stored. [`GraphError::Storage`] if its changes were stored, or may be, and what it gave is lost.
+/// If the limits end it; then nothing was stored. [`GraphError::Storage`] if its changes were stored, and what it gave is lost.
+/// [`GraphError::OutcomeUnknown`] if nobody says whether they were.
 pub fn run(gateway: &Gateway, query: &[u8], limits: &ReadContext) -> Result<Option<Vec<u8>>> {
     let mut sought = Sought::Last;
     for _ in 0..ASKED_MAX {
@@ -346,4 +349,46 @@ fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Turn> {
 
 fn taken_over() -> GraphError {
     GraphError::Unavailable("another node has become the writer, and nothing of this transaction was stored".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::{Peers, ShardNode, Way};
+    use crate::placement::Placement;
+
+    /// The nodes of a graph, none of which can be reached.
+    struct Gone;
+
+    fn gone<T>() -> Result<T> {
+        Err(GraphError::Unavailable("it has ended".into()))
+    }
+
+    impl Peers for Gone {
+        fn graph(&self) -> u64 {
+            7
+        }
+
+        fn placement(&self) -> Placement {
+            Placement { shards: 1, seed: 7, id_space: mangrove_graph::IdSpace::Graph }
+        }
+
+        fn with_shards(&self) -> Result<Vec<ShardNode>> {
+            gone()
+        }
+
+        fn all(&self) -> Result<Vec<(String, Way)>> {
+            gone()
+        }
+
+        fn writer(&self, _: Sought) -> Result<Arc<dyn Peer>> {
+            gone()
+        }
+    }
+
+    #[test]
+    fn a_commit_that_nobody_knows_of_has_an_error_of_its_own() {
+        let outcome = look_for(&Gateway::new(Arc::new(Gone)), RequestId(1), PAUSE);
+        assert!(matches!(outcome, Err(GraphError::OutcomeUnknown(_))), "{outcome:?}");
+    }
 }
