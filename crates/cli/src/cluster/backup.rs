@@ -52,13 +52,13 @@ impl GraphBackup {
         let mut show = |stage| match stage {
             BackupStage::Shard(shard) => say(&format!("copying shard {shard}")),
             BackupStage::Log => say("copying the log"),
-            BackupStage::Cut => say("cutting the log"),
+            BackupStage::Cut => say("reading the backup before this one, and cutting the log there"),
         };
         let (made, first) = cluster::backup(&self.address, self.keep_log, &mut show).map_err(failed)?;
         match first {
             Some(first) => say(&format!("the log begins at record {first} now, with the backup before this one")),
             None if self.keep_log => {}
-            None => say("nothing of the log is deleted yet: that begins once it has two backups"),
+            None => say("nothing of the log is deleted yet: that begins once it has two backups that are whole"),
         }
         let megabytes = made.bytes() as f64 / 1e6;
         output::print_text(&format!("{}: commit {}, {megabytes:.1} MB\n", made.name(), made.number))

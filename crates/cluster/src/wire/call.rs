@@ -75,7 +75,7 @@ pub enum Call {
         base: PartAt,
         shards: Vec<ShardCopy>,
     },
-    /// Deletes the log before the last backup but one.
+    /// Reads the last backup but one, and deletes the log before it if it is whole.
     CutLog,
     /// Gives the turn back, and commits.
     Commit {
