@@ -62,7 +62,8 @@ class Graph:
         arguments = ["cluster", "up", self.name, "--log", self.log, "--data", str(self.directory), *more]
         up = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120)
         started = re.findall(r"(node-\d): process (\d+), (\S+), shards (\S+)", up.stderr)
-        self.nodes = {node: (int(process), address, shards) for node, process, address, shards in started}
+        running = {node: self.nodes[node] for node in re.findall(r"(node-\d) runs already", up.stderr)}
+        self.nodes = running | {node: (int(process), address, shards) for node, process, address, shards in started}
         assert up.returncode == 0, up.stderr
         self.address, self.said = up.stdout.strip(), up.stderr
 
@@ -226,14 +227,34 @@ def test_a_graph_goes_down_and_up_again(graph):
         mg.connect(graph.address.replace("mangrove://", "mangrove://127.0.0.1:1,"))
     with pytest.raises(mg.MangroveError, match=r"no node can write, since \d+ s: cannot reach|no node can write, since \d+ s: the node"):
         db.query("g.addV('n')", timeout=1)
+    before = dict(graph.nodes)
     graph.up("--nodes", "3")
     assert "going on with it" in graph.said and len(graph.nodes) == 3
+    # They have the addresses that they had, unless something else of this machine has taken one.
+    assert any(graph.nodes[node][1] == address for node, (_, address, _) in before.items())
     assert mg.connect(graph.address).query("g.V().id()").to_list() == [1]
     other = ["cluster", "up", graph.name, "--log", graph.log, "--data", graph.directory, "--shards", "8"]
     refused = subprocess.run([*COMMAND, *map(str, other)], capture_output=True, text=True, timeout=60)
     assert "with 4 shards, which never change" in refused.stderr
     commands = run("cluster", "up", graph.name, "--log", graph.log, "--data", graph.directory, "--launcher", "print")
     assert commands.startswith(f"mangrove node {graph.name} --number 0 --of 2 --replicas 1 --data {graph.directory}/node-0 ")
+
+
+def test_nodes_that_run_are_not_started_again(graph):
+    mg.connect(graph.address).query("g.addV('n').property(id, 1)")
+    before, address = dict(graph.nodes), graph.address
+    graph.up()
+    assert graph.nodes == before and graph.address == address and ": process" not in graph.said
+    assert f"node-1 runs already: {before['node-1'][1]}, shards 1,3" in graph.said
+    graph.kill("node-1")
+    # Of three nodes, the first one would have shard 3. It runs with others.
+    arguments = ["cluster", "up", graph.name, "--log", graph.log, "--data", graph.directory, "--nodes", "3"]
+    refused = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert refused.returncode != 0 and "no node would have shard 3" in refused.stderr, refused.stderr
+    graph.up()
+    assert "node-0 runs already" in graph.said and "node-1: process" in graph.said and graph.nodes["node-0"] == before["node-0"]
+    db = mg.connect(graph.address)
+    assert db.query("g.V().id()").to_list() == [1] and db.check() == []
 
 
 def test_reads_go_on_without_a_node(log, tmp_path):

@@ -67,7 +67,7 @@ fn node_as_json(node: &NodeFound) -> Value {
     let member = &node.member;
     let mut all = json!({ "name": member.name, "address": member.address, "shards": member.shards });
     match &node.status {
-        Ok(NodeStatus { number, term, is_writer, silent, shards }) => {
+        Ok(NodeStatus { process: _, number, term, is_writer, silent, shards }) => {
             let applied = |shard: &ShardStatus| {
                 json!({
                     "shard": shard.shard, "applied": shard.number, "cuts": shard.cuts, "bytes": shard.bytes, "trouble": shard.trouble
@@ -119,7 +119,10 @@ mod tests {
 
     fn node(name: &str, is_writer: bool, silent: Duration) -> NodeFound {
         let member = Member { name: name.into(), address: format!("{name}:7701"), shards: vec![0, 1], ..Member::default() };
-        NodeFound { member, status: Ok(NodeStatus { number: 9, term: 2, is_writer, silent, shards: Vec::new() }) }
+        NodeFound {
+            member,
+            status: Ok(NodeStatus { process: 1, number: 9, term: 2, is_writer, silent, shards: Vec::new() }),
+        }
     }
 
     fn shown(nodes: &[NodeFound]) -> Vec<String> {

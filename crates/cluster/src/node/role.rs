@@ -503,7 +503,7 @@ impl Role {
         let known = self.known();
         let Standing { number, term, .. } = known.standing;
         let silent = known.heard.map_or(Duration::MAX, |heard| heard.elapsed());
-        NodeStatus { number, term, is_writer: known.is_writer, silent, shards: Vec::new() }
+        NodeStatus { process: self.process, number, term, is_writer: known.is_writer, silent, shards: Vec::new() }
     }
 
     /// Says that somebody waits for a newer cut. If the writer is gone, the next one makes it.

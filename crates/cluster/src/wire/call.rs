@@ -174,6 +174,8 @@ pub struct HeldOf {
 /// How a node is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NodeStatus {
+    /// Another one than its member record says until the log has the new one.
+    pub process: u64,
     /// The last commit of the log, and the term of its writer, as far as the node has read.
     pub number: u64,
     pub term: u64,
