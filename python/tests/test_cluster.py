@@ -407,7 +407,7 @@ def test_a_node_that_missed_what_the_log_has_no_more(log, tmp_path, how):
         graph.stop()
 
 
-def test_what_cannot_be_backed_up_says_so(graph, tmp_path):
+def test_what_cannot_be_backed_up_says_so(graph, tmp_path, monkeypatch):
     def fails(*arguments):
         done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
         assert done.returncode != 0
@@ -417,6 +417,11 @@ def test_what_cannot_be_backed_up_says_so(graph, tmp_path):
     assert "has no backup of a graph lost" in fails("cluster", "restore", "lost", "--store", tmp_path, "--log", graph.log)
     assert "write s3://bucket/path, or a directory" in fails("cluster", "backups", "lost", "--store", "s3:/bucket")
     assert run("cluster", "backups", "lost", "--store", tmp_path) == ""
+    assert json.loads(run("cluster", "backups", "lost", "--store", tmp_path, "--format", "json")) == {"graph": "lost", "backups": []}
+    for name, value in {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(name, value)
+    said = fails("cluster", "backups", "lost", "--store", "s3://graphs/of/nodes")
+    assert "cannot list s3://graphs/of/nodes/lost: " in said and "Can this machine reach the store?" in said and "Generic" not in said, said
 
 
 def test_backups_are_listed_and_damage_is_named(log, tmp_path):
@@ -431,6 +436,9 @@ def test_backups_are_listed_and_damage_is_named(log, tmp_path):
         listed = run("cluster", "backups", "listed", "--store", store).splitlines()
         assert [line.split()[0] for line in listed] == [second, first, f"{0:020}-{0:016x}"]
         assert re.search(r"\d{4}-\d\d-\d\dT[\d:]+Z  commit 1, [\d.]+ MB", listed[0]) and "not finished" in listed[2]
+        whole, _, unfinished = json.loads(run("cluster", "backups", "listed", "--store", store, "--format", "json"))["backups"]
+        assert (whole["name"], whole["state"], whole["commit"]) == (second, "whole", 1) and whole["made"] in listed[0] and whole["bytes"] > 0
+        assert unfinished == {"name": f"{0:020}-{0:016x}", "state": "unfinished"}
         assert not [file for file in (store / "listed" / second).rglob("*") if file.name == "lock.mdb"]
         manifest = store / "listed" / second / "manifest"
         manifest.write_bytes(manifest.read_bytes().replace(b'"number":1', b'"number":2', 1))

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use mangrove::cluster::{self, GraphAddress, GraphRecord, NodeFound, NodeStatus, ShardStatus};
 use serde_json::{Value, json};
 
-use super::failed;
+use super::{Format, failed};
 use crate::{Failure, output};
 
 /// A node hears of the log several times a second. A writer that has not heard of it for so long lets nobody begin to write.
@@ -19,12 +19,6 @@ pub struct Status {
     /// Write the answer in this format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Table,
-    Json,
 }
 
 impl Status {
