@@ -7,7 +7,8 @@
 //!               │              └ ConstraintError  a value that is to be unique repeats, or a required one is missing
 //!               ├─ LoadError                     … file:line:column, the value and the reason
 //!               ├─ TransactionError              used after its end or inside another, or rolled back by a failure
-//!               ├─ StorageError                  disk full, damaged, read-only
+//!               ├─ StorageError                  disk full, damaged, read-only, no node can write
+//!               │              └ OutcomeUnknownError  no node says whether the changes were stored
 //!               └─ InternalError                 a bug of Mangrove's: a panic that was caught
 //! ```
 
@@ -71,7 +72,13 @@ pyo3::create_exception!(
     mangrovedb,
     StorageError,
     MangroveError,
-    "The store refused: the disk is full, the database is damaged or open read-only, a name is unknown."
+    "The store refused: the disk is full, the database is damaged or open read-only, a name is unknown, no node can write."
+);
+pyo3::create_exception!(
+    mangrovedb,
+    OutcomeUnknownError,
+    StorageError,
+    "The nodes of a graph do not say whether changes were stored. They may be: look before you repeat them."
 );
 pyo3::create_exception!(
     mangrovedb,
@@ -98,6 +105,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LoadError", py.get_type::<LoadError>())?;
     module.add("TransactionError", py.get_type::<TransactionError>())?;
     module.add("StorageError", py.get_type::<StorageError>())?;
+    module.add("OutcomeUnknownError", py.get_type::<OutcomeUnknownError>())?;
     module.add("InternalError", py.get_type::<InternalError>())?;
     module.add("QueryWarning", py.get_type::<QueryWarning>())
 }
@@ -139,6 +147,7 @@ impl Raise for GraphError {
             GraphError::OpenAlready => TransactionError::new_err(format!(
                 "{self}. In asynchronous code, use open_async(): its transactions wait for each other"
             )),
+            GraphError::OutcomeUnknown(_) => OutcomeUnknownError::new_err(self.to_string()),
             _ => StorageError::new_err(self.to_string()),
         }
     }

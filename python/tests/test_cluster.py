@@ -62,7 +62,8 @@ class Graph:
         arguments = ["cluster", "up", self.name, "--log", self.log, "--data", str(self.directory), *more]
         up = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120)
         started = re.findall(r"(node-\d): process (\d+), (\S+), shards (\S+)", up.stderr)
-        self.nodes = {node: (int(process), address, shards) for node, process, address, shards in started}
+        running = {node: self.nodes[node] for node in re.findall(r"(node-\d) runs already", up.stderr)}
+        self.nodes = running | {node: (int(process), address, shards) for node, process, address, shards in started}
         assert up.returncode == 0, up.stderr
         self.address, self.said = up.stdout.strip(), up.stderr
 
@@ -226,14 +227,34 @@ def test_a_graph_goes_down_and_up_again(graph):
         mg.connect(graph.address.replace("mangrove://", "mangrove://127.0.0.1:1,"))
     with pytest.raises(mg.MangroveError, match=r"no node can write, since \d+ s: cannot reach|no node can write, since \d+ s: the node"):
         db.query("g.addV('n')", timeout=1)
+    before = dict(graph.nodes)
     graph.up("--nodes", "3")
     assert "going on with it" in graph.said and len(graph.nodes) == 3
+    # They have the addresses that they had, unless something else of this machine has taken one.
+    assert any(graph.nodes[node][1] == address for node, (_, address, _) in before.items())
     assert mg.connect(graph.address).query("g.V().id()").to_list() == [1]
     other = ["cluster", "up", graph.name, "--log", graph.log, "--data", graph.directory, "--shards", "8"]
     refused = subprocess.run([*COMMAND, *map(str, other)], capture_output=True, text=True, timeout=60)
     assert "with 4 shards, which never change" in refused.stderr
     commands = run("cluster", "up", graph.name, "--log", graph.log, "--data", graph.directory, "--launcher", "print")
     assert commands.startswith(f"mangrove node {graph.name} --number 0 --of 2 --replicas 1 --data {graph.directory}/node-0 ")
+
+
+def test_nodes_that_run_are_not_started_again(graph):
+    mg.connect(graph.address).query("g.addV('n').property(id, 1)")
+    before, address = dict(graph.nodes), graph.address
+    graph.up()
+    assert graph.nodes == before and graph.address == address and ": process" not in graph.said
+    assert f"node-1 runs already: {before['node-1'][1]}, shards 1,3" in graph.said
+    graph.kill("node-1")
+    # Of three nodes, the first one would have shard 3. It runs with others.
+    arguments = ["cluster", "up", graph.name, "--log", graph.log, "--data", graph.directory, "--nodes", "3"]
+    refused = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert refused.returncode != 0 and "no node would have shard 3" in refused.stderr, refused.stderr
+    graph.up()
+    assert "node-0 runs already" in graph.said and "node-1: process" in graph.said and graph.nodes["node-0"] == before["node-0"]
+    db = mg.connect(graph.address)
+    assert db.query("g.V().id()").to_list() == [1] and db.check() == []
 
 
 def test_reads_go_on_without_a_node(log, tmp_path):
@@ -386,7 +407,7 @@ def test_a_node_that_missed_what_the_log_has_no_more(log, tmp_path, how):
         graph.stop()
 
 
-def test_what_cannot_be_backed_up_says_so(graph, tmp_path):
+def test_what_cannot_be_backed_up_says_so(graph, tmp_path, monkeypatch):
     def fails(*arguments):
         done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
         assert done.returncode != 0
@@ -396,6 +417,11 @@ def test_what_cannot_be_backed_up_says_so(graph, tmp_path):
     assert "has no backup of a graph lost" in fails("cluster", "restore", "lost", "--store", tmp_path, "--log", graph.log)
     assert "write s3://bucket/path, or a directory" in fails("cluster", "backups", "lost", "--store", "s3:/bucket")
     assert run("cluster", "backups", "lost", "--store", tmp_path) == ""
+    assert json.loads(run("cluster", "backups", "lost", "--store", tmp_path, "--format", "json")) == {"graph": "lost", "backups": []}
+    for name, value in {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(name, value)
+    said = fails("cluster", "backups", "lost", "--store", "s3://graphs/of/nodes")
+    assert "cannot list s3://graphs/of/nodes/lost: " in said and "Can this machine reach the store?" in said and "Generic" not in said, said
 
 
 def test_backups_are_listed_and_damage_is_named(log, tmp_path):
@@ -410,6 +436,9 @@ def test_backups_are_listed_and_damage_is_named(log, tmp_path):
         listed = run("cluster", "backups", "listed", "--store", store).splitlines()
         assert [line.split()[0] for line in listed] == [second, first, f"{0:020}-{0:016x}"]
         assert re.search(r"\d{4}-\d\d-\d\dT[\d:]+Z  commit 1, [\d.]+ MB", listed[0]) and "not finished" in listed[2]
+        whole, _, unfinished = json.loads(run("cluster", "backups", "listed", "--store", store, "--format", "json"))["backups"]
+        assert (whole["name"], whole["state"], whole["commit"]) == (second, "whole", 1) and whole["made"] in listed[0] and whole["bytes"] > 0
+        assert unfinished == {"name": f"{0:020}-{0:016x}", "state": "unfinished"}
         assert not [file for file in (store / "listed" / second).rglob("*") if file.name == "lock.mdb"]
         manifest = store / "listed" / second / "manifest"
         manifest.write_bytes(manifest.read_bytes().replace(b'"number":1', b'"number":2', 1))
@@ -490,6 +519,22 @@ def test_reads_and_writes_go_on_while_a_node_is_frozen(log, tmp_path):
         assert db.check() == []
     finally:
         graph.stop()
+
+
+def test_a_write_whose_outcome_nobody_knows_says_so(graph):
+    db = mg.connect(graph.address)
+    db.query("g.addV('n')")
+    processes = [process for process, _, _ in graph.nodes.values()]
+    try:
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        with pytest.raises(mg.OutcomeUnknownError, match="look before you repeat it"):
+            db.query("g.addV('n')", timeout=0.2)
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+    assert issubclass(mg.OutcomeUnknownError, mg.StorageError)
+    assert db.query("g.V().count()").one() in (1, 2)
 
 
 def test_whoever_connects_after_a_load_sees_it(graph, tmp_path):

@@ -12,7 +12,7 @@ use crate::gateway::{CutStore, Gateway, HeldCut, Limits, Peer, Sought};
 use crate::log::{PART_BYTES, PartAt, RequestId, Section, TRANSACTION_BYTES_MAX};
 use crate::overlay::Overlay;
 use crate::section::{Recorder, pieces};
-use crate::wire::{Call, Reply, damaged};
+use crate::wire::{Call, Reply, Since, damaged};
 
 /// How long one call waits for the turn.
 const WAIT: Duration = Duration::from_millis(250);
@@ -43,6 +43,8 @@ pub struct ClusterTransaction {
     change: Change,
     /// What it reads beside its changes.
     cut: Arc<HeldCut>,
+    /// Whether something of what it reads was not in the log when it began.
+    has_seen_pending: bool,
 }
 
 /// The turn to write at a node. Dropping it gives it back.
@@ -79,7 +81,9 @@ impl ClusterTransaction {
             let turn = turn(gateway, patience)?;
             let until = *until.get_or_insert_with(|| Instant::now() + TRYING);
             match Self::with_turn(gateway, &turn, limits) {
-                Ok((change, cut)) => return Ok(Self { gateway: gateway.clone(), turn, change, cut }),
+                Ok((change, cut, has_seen_pending)) => {
+                    return Ok(Self { gateway: gateway.clone(), turn, change, cut, has_seen_pending });
+                }
                 // The role may have gone to another node just now.
                 Err(GraphError::Unavailable(_)) if Instant::now() < until => std::thread::sleep(PAUSE),
                 Err(error) => return Err(error),
@@ -87,7 +91,8 @@ impl ClusterTransaction {
         }
     }
 
-    fn with_turn(gateway: &Gateway, turn: &Turn, limits: &Limits) -> Result<(Change, Arc<HeldCut>)> {
+    /// The graph with what was committed and is to be, the cut below that, and whether some of it is not in the log yet.
+    fn with_turn(gateway: &Gateway, turn: &Turn, limits: &Limits) -> Result<(Change, Arc<HeldCut>, bool)> {
         // What was committed after it is told by the writer.
         let mut cut = gateway.any_cut(None)?;
         loop {
@@ -95,11 +100,12 @@ impl ClusterTransaction {
             let Reply::Since(since) = turn.writer.call_or_give_up(&since, None)? else {
                 return Err(damaged("what was committed"));
             };
-            if let Some(sections) = since {
+            if let Some(Since { sections, number, is_pending }) = since {
                 let stores = cut.stores(limits).into_iter().map(|store| Recorder::new(Overlay::new(store))).collect();
                 let mut change = Change::new(stores, gateway.placement());
                 change.catch_up(&sections)?;
-                return Ok((change, cut));
+                gateway.has_seen(number); // later reads see what this transaction sees
+                return Ok((change, cut, is_pending));
             }
             cut = next_cut(gateway, cut.number)?;
         }
@@ -118,13 +124,17 @@ impl ClusterTransaction {
         &self.change
     }
 
-    /// Makes the changes last. Returns the number of the commit; `None` if there was nothing to commit.
+    /// Makes the changes last. Returns the number of the commit; `None` if there was nothing to commit. What the transaction has read is in the log
+    /// then, too.
     ///
     /// # Errors
-    /// Those of a commit of one store; [`GraphError::Unavailable`] if another writer took over. Then nothing was made.
+    /// Those of a commit of one store; [`GraphError::Unavailable`] if another writer took over. Then nothing was made, and what the transaction has
+    /// read of others may be lost. [`GraphError::OutcomeUnknown`] if nobody says whether it was made.
     pub fn commit(mut self) -> Result<Option<u64>> {
         let sections = self.change.take_sections()?;
-        if sections.is_empty() {
+        let is_changed = !sections.is_empty();
+        // An empty commit comes after what was not in the log.
+        if !is_changed && !self.has_seen_pending {
             return Ok(None);
         }
         let bytes: usize = sections.iter().map(|section| section.changes.len()).sum();
@@ -147,7 +157,7 @@ impl ClusterTransaction {
             Err(error) => return Err(error),
         };
         self.gateway.has_seen(number);
-        Ok(Some(number))
+        Ok(is_changed.then_some(number))
     }
 
     /// Writes what is too large for one record to the log before the commit. It does nothing until the commit names it.
@@ -181,6 +191,9 @@ impl ClusterTransaction {
 }
 
 /// Asks the nodes whether a transaction was made. If it was not, it never will be.
+///
+/// # Errors
+/// [`GraphError::OutcomeUnknown`] if none of them says so in time.
 fn look_for(gateway: &Gateway, request: RequestId, patience: Duration) -> Result<Option<u64>> {
     let (until, mut sought) = (Instant::now() + patience, Sought::Last);
     while Instant::now() < until {
@@ -193,8 +206,7 @@ fn look_for(gateway: &Gateway, request: RequestId, patience: Duration) -> Result
         }
         std::thread::sleep(PAUSE);
     }
-    let message = "no node says whether this transaction was made: look before you repeat it".into();
-    Err(GraphError::Storage { message, source: None })
+    Err(GraphError::OutcomeUnknown("no node says whether this transaction was made: look before you repeat it".into()))
 }
 
 /// How long a transaction is looked for, after an error.
@@ -208,7 +220,8 @@ fn patience(error: &GraphError) -> Duration {
 /// Asks the node that writes to run a small query. Gives what the query gave; `None` if it is to be run here.
 ///
 /// # Errors
-/// If the limits end it; then nothing was stored. [`GraphError::Storage`] if its changes were stored, or may be, and what it gave is lost.
+/// If the limits end it; then nothing was stored. [`GraphError::Storage`] if its changes were stored, and what it gave is lost.
+/// [`GraphError::OutcomeUnknown`] if nobody says whether they were.
 pub fn run(gateway: &Gateway, query: &[u8], limits: &ReadContext) -> Result<Option<Vec<u8>>> {
     let mut sought = Sought::Last;
     for _ in 0..ASKED_MAX {
@@ -336,4 +349,46 @@ fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Turn> {
 
 fn taken_over() -> GraphError {
     GraphError::Unavailable("another node has become the writer, and nothing of this transaction was stored".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::{Peers, ShardNode, Way};
+    use crate::placement::Placement;
+
+    /// The nodes of a graph, none of which can be reached.
+    struct Gone;
+
+    fn gone<T>() -> Result<T> {
+        Err(GraphError::Unavailable("it has ended".into()))
+    }
+
+    impl Peers for Gone {
+        fn graph(&self) -> u64 {
+            7
+        }
+
+        fn placement(&self) -> Placement {
+            Placement { shards: 1, seed: 7, id_space: mangrove_graph::IdSpace::Graph }
+        }
+
+        fn with_shards(&self) -> Result<Vec<ShardNode>> {
+            gone()
+        }
+
+        fn all(&self) -> Result<Vec<(String, Way)>> {
+            gone()
+        }
+
+        fn writer(&self, _: Sought) -> Result<Arc<dyn Peer>> {
+            gone()
+        }
+    }
+
+    #[test]
+    fn a_commit_that_nobody_knows_of_has_an_error_of_its_own() {
+        let outcome = look_for(&Gateway::new(Arc::new(Gone)), RequestId(1), PAUSE);
+        assert!(matches!(outcome, Err(GraphError::OutcomeUnknown(_))), "{outcome:?}");
+    }
 }

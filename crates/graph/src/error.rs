@@ -54,6 +54,9 @@ pub enum GraphError {
     OverBudget { bytes_max: usize },
     #[error("{}", again(.0))]
     Unavailable(String),
+    /// Nobody says whether the changes were stored. They may be.
+    #[error("{0}")]
+    OutcomeUnknown(String),
     #[error("the database is open read-only")]
     ReadOnly,
     #[error(

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mangrove::cluster::{self, BackupFound, BackupStage, GraphAddress, GraphRecord};
+use mangrove::cluster::{self, Backup, BackupFound, BackupStage, GraphAddress, GraphRecord};
+use serde_json::{Value, json};
 
-use super::failed;
+use super::{Format, failed};
 use crate::log::{LogOptions, StorePlace};
 use crate::{Failure, output, say};
 
@@ -28,6 +29,9 @@ pub struct Backups {
     /// Where its backups are: s3://bucket/path, gs://, az://, or a directory
     #[arg(long, value_name = "PLACE")]
     store: StorePlace,
+    /// Write the answer in this format
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
 }
 
 #[derive(Args)]
@@ -52,13 +56,13 @@ impl GraphBackup {
         let mut show = |stage| match stage {
             BackupStage::Shard(shard) => say(&format!("copying shard {shard}")),
             BackupStage::Log => say("copying the log"),
-            BackupStage::Cut => say("cutting the log"),
+            BackupStage::Cut => say("reading the backup before this one, and cutting the log there"),
         };
         let (made, first) = cluster::backup(&self.address, self.keep_log, &mut show).map_err(failed)?;
         match first {
             Some(first) => say(&format!("the log begins at record {first} now, with the backup before this one")),
             None if self.keep_log => {}
-            None => say("nothing of the log is deleted yet: that begins once it has two backups"),
+            None => say("nothing of the log is deleted yet: that begins once it has two backups that are whole"),
         }
         let megabytes = made.bytes() as f64 / 1e6;
         output::print_text(&format!("{}: commit {}, {megabytes:.1} MB\n", made.name(), made.number))
@@ -68,6 +72,10 @@ impl GraphBackup {
 impl Backups {
     pub fn run(self) -> Result<(), Failure> {
         let listed = cluster::list_backups(&*self.store.open()?, &self.name).map_err(failed)?;
+        if self.format == Format::Json {
+            let all: Vec<Value> = listed.iter().map(|(name, found)| found_as_json(name, found)).collect();
+            return output::print_text(&json!({ "graph": self.name, "backups": all }).to_string());
+        }
         if listed.is_empty() {
             say(&format!("{} has no backups of {}", self.store, self.name));
             return Ok(());
@@ -76,9 +84,7 @@ impl Backups {
         for (name, found) in listed {
             text += &match found {
                 BackupFound::Whole(backup) => {
-                    let made =
-                        i64::try_from(backup.made).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
-                    let (made, megabytes) = (made.unwrap_or_default(), backup.bytes() as f64 / 1e6);
+                    let (made, megabytes) = (when(&backup), backup.bytes() as f64 / 1e6);
                     format!("{name}  {made}  commit {}, {megabytes:.1} MB\n", backup.number)
                 }
                 BackupFound::Unfinished => format!("{name}  not finished, or being made\n"),
@@ -86,6 +92,22 @@ impl Backups {
             };
         }
         output::print_text(&text)
+    }
+}
+
+/// When a backup was made.
+fn when(backup: &Backup) -> jiff::Timestamp {
+    let made = i64::try_from(backup.made).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    made.unwrap_or_default()
+}
+
+fn found_as_json(name: &str, found: &BackupFound) -> Value {
+    match found {
+        BackupFound::Whole(backup) => json!({
+            "name": name, "state": "whole", "made": when(backup).to_string(), "commit": backup.number, "bytes": backup.bytes()
+        }),
+        BackupFound::Unfinished => json!({ "name": name, "state": "unfinished" }),
+        BackupFound::Damaged(what) => json!({ "name": name, "state": "damaged", "error": what }),
     }
 }
 

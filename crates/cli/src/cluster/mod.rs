@@ -7,7 +7,7 @@ mod moves;
 mod status;
 mod up;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use mangrove::cluster::{self, GraphAddress};
 
 use super::{Failure, say};
@@ -41,6 +41,15 @@ pub enum Cluster {
     Remove(Remove),
     /// End all nodes of a graph. Its log and its shards stay; `up` starts them again
     Down(Down),
+}
+
+/// How a command answers.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For reading
+    Table,
+    /// One JSON document
+    Json,
 }
 
 #[derive(Args)]

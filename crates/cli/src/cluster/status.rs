@@ -1,11 +1,16 @@
 //! `mangrove cluster status`.
 
-use clap::{Args, ValueEnum};
-use mangrove::cluster::{self, GraphAddress, NodeFound, NodeStatus, ShardStatus};
+use std::time::Duration;
+
+use clap::Args;
+use mangrove::cluster::{self, GraphAddress, GraphRecord, NodeFound, NodeStatus, ShardStatus};
 use serde_json::{Value, json};
 
-use super::failed;
+use super::{Format, failed};
 use crate::{Failure, output};
+
+/// A node hears of the log several times a second. A writer that has not heard of it for so long lets nobody begin to write.
+const SILENT: Duration = Duration::from_secs(3);
 
 #[derive(Args)]
 pub struct Status {
@@ -16,25 +21,39 @@ pub struct Status {
     format: Format,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Table,
-    Json,
-}
-
 impl Status {
     pub fn run(self) -> Result<(), Failure> {
         let (graph, nodes) = cluster::nodes(&self.address).map_err(failed)?;
-        let id = format!("{:016x}", graph.id);
-        let shards = graph.placement.shards;
         if self.format == Format::Json {
             let nodes: Vec<Value> = nodes.iter().map(node_as_json).collect();
-            return output::print_text(&json!({ "graph": id, "shards": shards, "nodes": nodes }).to_string());
+            let all = json!({ "graph": id(&graph), "shards": graph.placement.shards, "nodes": nodes });
+            return output::print_text(&all.to_string());
         }
-        let newest = nodes.iter().filter_map(|node| Some(node.status.as_ref().ok()?.number)).max().unwrap_or(0);
-        let mut text = format!("graph {id}, {shards} shards, commit {newest}\n");
-        nodes.iter().for_each(|node| text += &node_as_text(node, newest));
-        output::print_text(&text)
+        output::print_text(&as_text(&graph, &nodes))
+    }
+}
+
+fn id(graph: &GraphRecord) -> String {
+    format!("{:016x}", graph.id)
+}
+
+fn as_text(graph: &GraphRecord, nodes: &[NodeFound]) -> String {
+    let statuses = || nodes.iter().filter_map(|node| node.status.as_ref().ok());
+    let newest = statuses().map(|status| status.number).max().unwrap_or(0);
+    let mut text = format!("graph {}, {} shards, commit {newest}\n", id(graph), graph.placement.shards);
+    let least = statuses().map(|status| status.silent).min().filter(|silent| *silent >= SILENT);
+    if let Some(silent) = least {
+        text += &format!("the log has not been heard {}: writes wait. Is Kafka there?\n", since(silent));
+    }
+    nodes.iter().for_each(|node| text += &node_as_text(node, newest, least.is_none()));
+    text
+}
+
+/// How long a node has heard nothing of the log.
+fn since(silent: Duration) -> String {
+    match silent {
+        Duration::MAX => "since the node started".to_owned(),
+        silent => format!("for {} s", silent.as_secs()),
     }
 }
 
@@ -42,7 +61,7 @@ fn node_as_json(node: &NodeFound) -> Value {
     let member = &node.member;
     let mut all = json!({ "name": member.name, "address": member.address, "shards": member.shards });
     match &node.status {
-        Ok(NodeStatus { number, term, is_writer, silent, shards }) => {
+        Ok(NodeStatus { process: _, number, term, is_writer, silent, shards }) => {
             let applied = |shard: &ShardStatus| {
                 json!({
                     "shard": shard.shard, "applied": shard.number, "cuts": shard.cuts, "bytes": shard.bytes, "trouble": shard.trouble
@@ -51,7 +70,7 @@ fn node_as_json(node: &NodeFound) -> Value {
             all["writer"] = json!(is_writer);
             all["commit"] = json!(number);
             all["term"] = json!(term);
-            all["heard_seconds"] = json!(silent.as_secs_f64());
+            all["heard_seconds"] = json!((*silent < Duration::MAX).then(|| silent.as_secs_f64()));
             all["applied"] = shards.iter().map(applied).collect();
         }
         Err(error) => {
@@ -62,7 +81,7 @@ fn node_as_json(node: &NodeFound) -> Value {
     all
 }
 
-fn node_as_text(node: &NodeFound, newest: u64) -> String {
+fn node_as_text(node: &NodeFound, newest: u64, others_hear: bool) -> String {
     let member = &node.member;
     let shards: Vec<String> = member.shards.iter().map(u16::to_string).collect();
     let head = format!("{}  {}  shards {}", member.name, member.address, shards.join(","));
@@ -72,6 +91,9 @@ fn node_as_text(node: &NodeFound, newest: u64) -> String {
     };
     let role = if status.is_writer { format!(", writes in term {}", status.term) } else { String::new() };
     let mut text = format!("{head}{role}\n");
+    if others_hear && status.silent >= SILENT {
+        text += &format!("  has not heard of the log {}\n", since(status.silent));
+    }
     for shard in &status.shards {
         let behind = newest.saturating_sub(shard.number);
         match &shard.trouble {
@@ -81,4 +103,43 @@ fn node_as_text(node: &NodeFound, newest: u64) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove::cluster::Member;
+
+    use super::*;
+
+    fn node(name: &str, is_writer: bool, silent: Duration) -> NodeFound {
+        let member = Member { name: name.into(), address: format!("{name}:7701"), shards: vec![0, 1], ..Member::default() };
+        NodeFound {
+            member,
+            status: Ok(NodeStatus { process: 1, number: 9, term: 2, is_writer, silent, shards: Vec::new() }),
+        }
+    }
+
+    fn shown(nodes: &[NodeFound]) -> Vec<String> {
+        let text = as_text(&GraphRecord { id: 7, ..GraphRecord::default() }, nodes);
+        text.lines().skip(1).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_log_that_nobody_hears_has_a_line_of_its_own() {
+        let seconds = Duration::from_secs;
+        let (one, other) = ("a  a:7701  shards 0,1, writes in term 2", "b  b:7701  shards 0,1");
+        let heard = [node("a", true, seconds(0)), node("b", false, seconds(1))];
+        assert_eq!(shown(&heard), [one, other]);
+        let [first, _] = heard;
+        let half = [first, node("b", false, seconds(40))];
+        assert_eq!(shown(&half), [one, other, "  has not heard of the log for 40 s"]);
+        let none = [node("a", true, seconds(12)), node("b", false, Duration::MAX)];
+        assert_eq!(shown(&none), ["the log has not been heard for 12 s: writes wait. Is Kafka there?", one, other]);
+        let never = [node("b", false, Duration::MAX)];
+        assert_eq!(
+            shown(&never),
+            ["the log has not been heard since the node started: writes wait. Is Kafka there?", other]
+        );
+        assert_eq!(node_as_json(&never[0])["heard_seconds"], Value::Null);
+    }
 }

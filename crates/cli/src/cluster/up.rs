@@ -1,14 +1,15 @@
 //! `mangrove cluster up`: the nodes of a graph as processes on this machine.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use mangrove::cluster::{self, GraphAddress, GraphRecord};
+use mangrove::cluster::{self, GraphAddress, GraphRecord, Member, NodeFound};
 
 use super::create::Create;
 use super::failed;
@@ -55,8 +56,27 @@ enum Launcher {
 struct Planned {
     name: String,
     address: String,
-    shards: Vec<String>,
+    shards: Vec<u16>,
     arguments: Vec<String>,
+}
+
+/// The addresses of nodes, each in a file beside the directory of its shards. So they have the same ones when they start again.
+struct Addresses<'a>(&'a Path);
+
+impl Addresses<'_> {
+    fn file(&self, node: &str) -> PathBuf {
+        self.0.join(format!("{node}.address"))
+    }
+
+    /// Where a node listened last, if this command started it.
+    fn last(&self, node: &str) -> Option<SocketAddr> {
+        fs::read_to_string(self.file(node)).ok()?.trim().parse().ok()
+    }
+
+    fn keep(&self, node: &Planned) -> Result<(), Failure> {
+        let file = self.file(&node.name);
+        fs::write(&file, format!("{}\n", node.address)).map_err(|error| cannot("write", &file, &error))
+    }
 }
 
 impl Up {
@@ -65,30 +85,64 @@ impl Up {
         if !is_new {
             say(&format!("the log has the graph already, with {} shards: going on with it", graph.placement.shards));
         }
-        let planned = (0..self.nodes).map(|node| self.planned(node, &graph)).collect::<Result<Vec<_>, _>>()?;
-        let address = GraphAddress {
-            nodes: planned.iter().map(|node| node.address.clone()).collect(),
-            graph: graph.name.clone(),
-            tls: self.tls.clone(),
-        };
+        let addresses = Addresses(&self.data);
+        let mut places = Places::default(); // no two nodes get the same one
+        let planned = (0..self.nodes).map(|node| self.planned(node, &graph, &addresses, &mut places));
+        let planned = planned.collect::<Result<Vec<_>, _>>()?;
+        drop(places);
         if self.launcher == Launcher::Print {
             let commands = planned.iter().map(|node| format!("mangrove {}\n", shell_words(&node.arguments)));
             return output::print_text(&commands.collect::<String>());
         }
-        fs::create_dir_all(&self.data).map_err(|error| cannot("make", &self.data, &error))?;
-        let mut started = Started::default();
-        for node in &planned {
-            started.start(node, &self.data.join(format!("{}.log", node.name)))?;
+        let running = self.running(&graph, &addresses);
+        let (missing, mut started) = (without(planned, &running, &graph)?, Started::default());
+        for Member { name, address, shards, .. } in running.values() {
+            say(&format!("{name} runs already: {address}, shards {}", numbers(shards)));
         }
+        fs::create_dir_all(&self.data).map_err(|error| cannot("make", &self.data, &error))?;
+        for node in &missing {
+            started.start(node, &self.data.join(format!("{}.log", node.name)))?;
+            addresses.keep(node)?;
+        }
+        let new = missing.iter().map(|node| (&node.name, &node.address));
+        let all: BTreeMap<_, _> = running.iter().map(|(name, member)| (name, &member.address)).chain(new).collect();
+        let address = self.address(&graph, all.into_values().cloned().collect());
         started.wait_for(&address)?;
         started.nodes.clear(); // they go on without this command
         output::print_text(&format!("{address}\n"))
     }
 
-    fn planned(&self, number: u16, graph: &GraphRecord) -> Result<Planned, Failure> {
+    fn address(&self, graph: &GraphRecord, nodes: Vec<String>) -> GraphAddress {
+        GraphAddress { nodes, graph: graph.name.clone(), tls: self.tls.clone() }
+    }
+
+    /// The nodes of the graph that run, as those say that this command started last.
+    fn running(&self, graph: &GraphRecord, addresses: &Addresses<'_>) -> BTreeMap<String, Member> {
+        let last = (0..self.nodes).filter_map(|node| addresses.last(&name_of(node)));
+        let known: Vec<String> = last.map(|address| address.to_string()).collect();
+        if known.is_empty() {
+            return BTreeMap::new();
+        }
+        match cluster::nodes(&self.address(graph, known)) {
+            Ok((found, nodes)) if found == *graph => {
+                let running = nodes.into_iter().filter(|node| node.status.is_ok());
+                running.map(|node| (node.member.name.clone(), node.member)).collect()
+            }
+            _ => BTreeMap::new(), // others listen there now, or nobody
+        }
+    }
+
+    fn planned(
+        &self,
+        number: u16,
+        graph: &GraphRecord,
+        addresses: &Addresses<'_>,
+        places: &mut Places,
+    ) -> Result<Planned, Failure> {
         let shards = cluster::shards_of_node(number, self.nodes, self.replicas, graph.placement.shards);
-        let shards = shards.map_err(|error| Failure::Usage(error.to_string()))?.iter().map(u16::to_string).collect();
-        let (name, address) = (format!("node-{number}"), free_address().map_err(failed)?);
+        let shards = shards.map_err(|error| Failure::Usage(error.to_string()))?;
+        let name = name_of(number);
+        let address = places.take(addresses.last(&name)).map_err(failed)?;
         let data = self.data.join(&name);
         let log = &self.create.log;
         let mut arguments = vec!["node".to_owned(), graph.name.clone()];
@@ -103,6 +157,35 @@ impl Up {
         self.store.iter().for_each(|place| option("--store", place));
         self.tls.iter().for_each(|directory| option("--tls", &directory.display()));
         Ok(Planned { name, address, shards, arguments })
+    }
+}
+
+fn name_of(node: u16) -> String {
+    format!("node-{node}")
+}
+
+fn numbers(shards: &[u16]) -> String {
+    shards.iter().map(u16::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Those of the planned nodes that do not run.
+///
+/// # Errors
+/// If some shard would be on no node: others have it if there are more nodes, or fewer.
+fn without(
+    mut planned: Vec<Planned>,
+    running: &BTreeMap<String, Member>,
+    graph: &GraphRecord,
+) -> Result<Vec<Planned>, Failure> {
+    planned.retain(|node| !running.contains_key(&node.name));
+    let there: BTreeSet<u16> = running.values().flat_map(|member| &member.shards).copied().collect();
+    let all: BTreeSet<u16> = planned.iter().flat_map(|node| &node.shards).copied().chain(there).collect();
+    match (0..graph.placement.shards).find(|shard| !all.contains(shard)) {
+        None => Ok(planned),
+        Some(shard) => Err(Failure::Request(format!(
+            "{} runs already with other shards, and no node would have shard {shard}: end all nodes first (`mangrove cluster down`), or start as many as before",
+            running.keys().cloned().collect::<Vec<_>>().join(", ")
+        ))),
     }
 }
 
@@ -144,7 +227,7 @@ impl Started {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().map_err(failed)?;
-        say(&format!("{}: process {}, {}, shards {}", node.name, child.id(), node.address, node.shards.join(",")));
+        say(&format!("{}: process {}, {}, shards {}", node.name, child.id(), node.address, numbers(&node.shards)));
         self.nodes.push((child, log.to_owned()));
         Ok(())
     }
@@ -161,9 +244,12 @@ impl Started {
             }
             let why = match cluster::nodes(address) {
                 Ok((_, found)) => {
+                    // At the address of the process before, a new one answers before the log names it.
+                    let is_it =
+                        |node: &NodeFound| node.status.as_ref().is_ok_and(|status| status.process == node.member.process);
                     let is_there =
-                        |address: &&String| found.iter().any(|node| node.member.address == **address && node.status.is_ok());
-                    if address.nodes.iter().filter(is_there).count() == self.nodes.len() {
+                        |address: &String| found.iter().any(|node| node.member.address == *address && is_it(node));
+                    if address.nodes.iter().all(is_there) {
                         return Ok(());
                     }
                     "not all nodes have started; see their logs".to_owned()
@@ -183,7 +269,17 @@ fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::Request(format!("cannot {what} {}: {error}", path.display()))
 }
 
-/// An address that was free just now.
-fn free_address() -> io::Result<String> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
+/// Addresses of this machine that are free as long as this is there.
+#[derive(Default)]
+struct Places(Vec<TcpListener>);
+
+impl Places {
+    /// The address that a node had last, if it is free, or else any.
+    fn take(&mut self, last: Option<SocketAddr>) -> io::Result<String> {
+        let again = last.and_then(|last| TcpListener::bind(last).ok());
+        let listener = again.map_or_else(|| TcpListener::bind("127.0.0.1:0"), Ok)?;
+        let address = listener.local_addr()?.to_string();
+        self.0.push(listener);
+        Ok(address)
+    }
 }

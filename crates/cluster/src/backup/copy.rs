@@ -136,6 +136,26 @@ fn missing<'c>(objects: &dyn Objects, place: &str, copies: &'c [ShardCopy]) -> R
     Ok(None)
 }
 
+/// Reads all objects of a backup, which must be as they were when they were stored.
+///
+/// # Errors
+/// [`GraphError::Corrupt`] if one is not there, or has changed. [`GraphError::Cancelled`] if it should not go on.
+pub fn must_be_whole(objects: &dyn Objects, backup: &Backup, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+    let place = place_of(&backup.graph.name, backup.base);
+    let read = |place: &str, copy: &ObjectCopy| match is_cancelled() {
+        true => Err(GraphError::Cancelled),
+        false => {
+            whole(objects, place, copy, |object| io::copy(object, &mut io::sink()).map(drop).map_err(GraphError::storage))
+        }
+    };
+    read(&place, &backup.log)?;
+    for shard in &backup.shards {
+        let place = format!("{place}/{}", shard.place);
+        shard.files.iter().try_for_each(|file| read(&place, file))?;
+    }
+    Ok(())
+}
+
 /// Whether all objects of a backup are there. It reads none of them.
 pub fn is_there(objects: &dyn Objects, backup: &Backup) -> Result<bool> {
     let place = place_of(&backup.graph.name, backup.base);
@@ -277,12 +297,7 @@ fn whole(
 pub fn restore_log(objects: &dyn Objects, backup: &Backup, log: &dyn Log, told: &mut dyn FnMut(u64)) -> Result<()> {
     let place = place_of(&backup.graph.name, backup.base);
     // First without writing: a log that was begun with half a backup is of no use.
-    let look = |object: &mut dyn Read| io::copy(object, &mut io::sink()).map(drop).map_err(GraphError::storage);
-    whole(objects, &place, &backup.log, look)?;
-    for shard in &backup.shards {
-        let place = format!("{place}/{}", shard.place);
-        shard.files.iter().try_for_each(|file| whole(objects, &place, file, look))?;
-    }
+    must_be_whole(objects, backup, &|| false)?;
     let mut written = Written { reader: log.reader(0)?, next: 0 };
     if log.first()? > 0 || !written.is_empty()? {
         return Err(GraphError::Invalid("the log has records already: restore into a new one".into()));

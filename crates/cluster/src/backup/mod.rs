@@ -19,7 +19,7 @@ use mangrove_graph::{GraphError, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-pub use self::copy::{copy_log, copy_shard, is_there, restore_log, restore_shard};
+pub use self::copy::{copy_log, copy_shard, is_there, must_be_whole, restore_log, restore_shard};
 pub use self::objects::{Directory, Objects};
 
 use crate::log::{Base, GraphRecord, Log, PartAt, Record};

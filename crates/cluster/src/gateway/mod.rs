@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{GraphError, ReadContext, Result, Schema};
+use mangrove_graph::{GraphError, ReadContext, Result};
 
 use self::applied::Applied;
 use self::cut::Seen;
@@ -160,11 +160,6 @@ impl Gateway {
     /// The last commit of this process.
     pub fn own(&self) -> u64 {
         self.own.load(Ordering::Relaxed)
-    }
-
-    /// The schema of the last cut.
-    pub fn last_schema(&self) -> Arc<Schema> {
-        self.current().seen.schema.clone()
     }
 
     /// A cut that is not old. It may be before what this process has committed.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mangrove_graph::{GraphError, Result};
 
 use super::Node;
-use crate::backup::{Backup, Objects, ShardCopy, backups, base_in, copy_log, copy_shard, is_there};
+use crate::backup::{Backup, Objects, ShardCopy, backups, base_in, copy_log, copy_shard, is_there, must_be_whole};
 use crate::log::PartAt;
 
 /// Where a node keeps backups.
@@ -53,26 +53,37 @@ impl Node {
     }
 
     /// Deletes the log before the last backup but one of those that belong to it. Gives where it begins now.
-    pub(super) fn cut_log(&self) -> Result<Option<u64>> {
-        let mut fitting = Vec::new();
-        let objects = &*self.keeping()?.objects;
+    ///
+    /// The newest backup was written just now. The one before it may be old, and without the log before it, all depends on it: so it is read first, and
+    /// counts only if it is whole.
+    pub(super) fn cut_log(&self, is_cancelled: &dyn Fn() -> bool) -> Result<Option<u64>> {
+        let (objects, mut has_newest) = (&*self.keeping()?.objects, false);
+        let is_cancelled = || is_cancelled() || self.tail.is_stopped();
         for backup in backups(objects, &self.graph.name)? {
             let backup = backup?;
             let base = if backup.graph == self.graph { base_in(&*self.log, &backup)? } else { None };
-            if base.is_some() && !is_there(objects, &backup)? {
-                tracing::warn!("the backup {} has lost some of its objects", backup.name());
+            let Some(base) = base else { continue };
+            if !has_newest {
+                has_newest = is_there(objects, &backup)?;
+                if !has_newest {
+                    tracing::warn!("the backup {} has lost some of its objects", backup.name());
+                }
                 continue;
             }
-            fitting.extend(base.map(|base| (backup, base)));
-            if fitting.len() == 2 {
-                break;
+            if base.shift != self.log.shift() {
+                return Ok(None); // it was written to the log before this one, and so no log can begin with it
+            }
+            match must_be_whole(objects, &backup, &is_cancelled) {
+                Ok(()) => {
+                    self.log.cut(backup.base.offset)?;
+                    return Ok(Some(backup.base.offset));
+                }
+                Err(GraphError::Corrupt(what)) => {
+                    tracing::warn!("the log is not cut at the backup {}, which is damaged: {what}", backup.name());
+                }
+                Err(error) => return Err(error),
             }
         }
-        let [_, (second, base)] = &fitting[..] else { return Ok(None) };
-        if base.shift != self.log.shift() {
-            return Ok(None); // it was written to the log before this one, and so no log can begin with it
-        }
-        self.log.cut(second.base.offset)?;
-        Ok(Some(second.base.offset))
+        Ok(None)
     }
 }

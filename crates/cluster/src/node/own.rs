@@ -91,10 +91,10 @@ impl OwnTransactions {
         let elsewhere = || GraphError::Unavailable("this node is not the writer any more, or its shards are behind".into());
         let at = self.node.role.submitted().ok_or_else(elsewhere)?;
         let (generation, since) = self.node.role.since(cut.number, 0)?;
-        let sections = since.filter(|_| generation == at.0).ok_or_else(elsewhere)?;
+        let since = since.filter(|_| generation == at.0).ok_or_else(elsewhere)?;
         let stores = cut.stores(&limits).into_iter().map(|store| Recorder::new(Overlay::new(store))).collect();
         let mut change = Change::new(stores, self.gateway.placement());
-        change.catch_up(&sections)?;
+        change.catch_up(&since.sections)?;
         Ok(Kept { change, cut, limits, at })
     }
 }

@@ -13,7 +13,7 @@ use crate::log::{
     Transaction, WriterCore, WriterPace,
 };
 use crate::section::END_LABELS;
-use crate::wire::NodeStatus;
+use crate::wire::{NodeStatus, Since};
 
 /// How often the writer looks at the clock.
 const TICK: Duration = Duration::from_millis(2);
@@ -150,13 +150,14 @@ impl Known {
     }
 
     /// What was done after a number, in order. Of a transaction with parts, this is not known.
-    fn since(&self, number: u64) -> Option<Vec<Section>> {
+    fn since(&self, number: u64) -> Option<Since> {
         let is_known = number >= self.standing.number || self.commits.front().is_some_and(|(first, _)| *first <= number + 1);
         let later = self.commits.iter().filter(|(commit, _)| *commit > number).flat_map(|(_, sections)| sections);
         let all = later.chain(self.pending.iter().flat_map(|(_, sections)| sections));
         let all: Option<Vec<Section>> =
             all.map(|section| Some(section.clone()).filter(|section| section.earlier.is_empty())).collect();
-        all.filter(|_| is_known)
+        let sections = all.filter(|_| is_known)?;
+        Some(Since { sections, number: self.standing.number, is_pending: !self.pending.is_empty() })
     }
 }
 
@@ -442,7 +443,7 @@ impl Role {
     ///
     /// # Errors
     /// [`GraphError::Unavailable`] if this process is not the writer.
-    pub fn since(&self, number: u64, own: u64) -> Result<(u64, Option<Vec<Section>>)> {
+    pub fn since(&self, number: u64, own: u64) -> Result<(u64, Option<Since>)> {
         let (mut known, until) = (self.known(), Instant::now() + PAUSE * 20);
         let least = number.max(own);
         // The shards of who asks, and who asks, may have read further than this thread.
@@ -503,7 +504,7 @@ impl Role {
         let known = self.known();
         let Standing { number, term, .. } = known.standing;
         let silent = known.heard.map_or(Duration::MAX, |heard| heard.elapsed());
-        NodeStatus { number, term, is_writer: known.is_writer, silent, shards: Vec::new() }
+        NodeStatus { process: self.process, number, term, is_writer: known.is_writer, silent, shards: Vec::new() }
     }
 
     /// Says that somebody waits for a newer cut. If the writer is gone, the next one makes it.
@@ -606,9 +607,11 @@ mod tests {
             role.become_writer(PAUSE * 50).unwrap();
             log.loses.store(true, Ordering::Relaxed);
             let (generation, since) = role.since(0, 0).unwrap();
-            assert_eq!(since, Some(Vec::new()));
+            let none = |number| Some(Since { sections: Vec::new(), number, is_pending: false });
+            assert_eq!(since, none(0));
             let (first, _) = role.submit(transaction(1), generation);
-            assert_eq!(role.since(0, 0).unwrap().1.map(|since| since.len()), Some(1), "the next one sees it");
+            let since = role.since(0, 0).unwrap().1.unwrap();
+            assert_eq!((since.sections.len(), since.is_pending), (1, true), "the next one sees it");
             let other = Record::Open { term: 9, writer: 8 };
             log.append(other.to_bytes().unwrap()).unwrap();
             assert!(first.recv().unwrap().is_err());
@@ -617,7 +620,7 @@ mod tests {
                 std::thread::sleep(TICK);
             }
             let (now, since) = role.since(0, 0).unwrap();
-            assert_eq!((now, since), (generation + 1, Some(Vec::new())));
+            assert_eq!((now, since), (generation + 1, none(0)));
             assert_eq!(role.submit(transaction(2), generation).0.recv().unwrap(), Err(None));
             assert_eq!(role.submit(transaction(3), now).0.recv().unwrap(), Ok(1));
         });

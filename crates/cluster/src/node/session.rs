@@ -120,7 +120,7 @@ impl Session {
                 self.node.copy_shard(shard, base, &|| cancel.is_cancelled()).map(Reply::ShardCopied)
             }
             Call::CopyLog { base, shards } => self.node.copy_log(base, shards).map(Reply::LogCopied),
-            Call::CutLog => self.node.cut_log().map(Reply::LogCut),
+            Call::CutLog => self.node.cut_log(&|| cancel.is_cancelled()).map(Reply::LogCut),
             Call::Commit { turn, request, sections } => self.commit(turn, request, sections),
             Call::Rollback { turn } => {
                 if self.turns().remove(&turn).is_none() {

@@ -75,7 +75,7 @@ pub enum Call {
         base: PartAt,
         shards: Vec<ShardCopy>,
     },
-    /// Deletes the log before the last backup but one.
+    /// Reads the last backup but one, and deletes the log before it if it is whole.
     CutLog,
     /// Gives the turn back, and commits.
     Commit {
@@ -141,7 +141,7 @@ pub enum Reply {
         writer: Option<u64>,
     },
     /// `None` if this is not known any more: read at a newer number first.
-    Since(Option<Vec<Section>>),
+    Since(Option<Since>),
     Part(PartAt),
     Base(PartAt),
     ShardCopied(ShardCopy),
@@ -159,6 +159,17 @@ pub enum Reply {
     ShardDropped,
 }
 
+/// What was committed after a number, and what is to be.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Since {
+    /// What it did, in order.
+    pub sections: Vec<Section>,
+    /// The last commit of the log.
+    pub number: u64,
+    /// Whether something of it is not in the log yet.
+    pub is_pending: bool,
+}
+
 /// A shard at a cut that is kept.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HeldOf {
@@ -173,6 +184,8 @@ pub struct HeldOf {
 /// How a node is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NodeStatus {
+    /// Another one than its member record says until the log has the new one.
+    pub process: u64,
     /// The last commit of the log, and the term of its writer, as far as the node has read.
     pub number: u64,
     pub term: u64,

@@ -16,7 +16,7 @@ mod ids;
 mod values;
 
 pub use ask::{Answer, Ask, NextLocals, answer};
-pub use call::{Call, HeldOf, NodeStatus, Reply, ShardStatus};
+pub use call::{Call, HeldOf, NodeStatus, Reply, ShardStatus, Since};
 pub use error::SentError;
 pub use values::{SentElements, damaged, ids};
 

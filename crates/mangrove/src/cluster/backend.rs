@@ -13,7 +13,7 @@ use mangrove_graph::{Catalog, ElementKind, GraphError, GraphView, GraphWrite, Re
 use mangrove_link::{GraphAddress, Ways};
 use mangrove_query::{Parameters, Query, QueryOptions};
 
-use super::runner::{self, Given};
+use super::runner::{self, Given, NamedSchema};
 use super::unexpected;
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, ViewLater};
 use crate::bookmark::Bookmark;
@@ -31,6 +31,8 @@ pub struct ClusterBackend {
     is_read_only: bool,
     /// Who has a transaction open through this handle.
     writing: Arc<Mutex<Vec<Writer>>>,
+    /// The schema that came last with the results of a query that a node has run.
+    told: Mutex<Option<NamedSchema>>,
 }
 
 /// The graphs to which this process is connected, each by the addresses that led to it. All handles of one share their connections, and read what
@@ -40,9 +42,10 @@ static CONNECTED: Mutex<Vec<(String, Weak<Gateway>)>> = Mutex::new(Vec::new());
 impl ClusterBackend {
     /// Connects to the nodes of an address.
     pub fn connect(address: &GraphAddress, is_read_only: bool) -> Result<Self> {
-        let (wanted, writing) = (address.to_string(), Arc::default());
+        let wanted = address.to_string();
+        let over = |gateway| Self { gateway, is_read_only, writing: Arc::default(), told: Mutex::default() };
         if let Some(gateway) = connected(|known, _| known == wanted) {
-            return Ok(Self { gateway, is_read_only, writing });
+            return Ok(over(gateway));
         }
         let name = format!("process {}", std::process::id());
         let made = Ways::find(address, &name)?.gateway(); // without the lock: nodes may not answer
@@ -50,7 +53,11 @@ impl ClusterBackend {
         let gateway = connected(|_, gateway| gateway.peers().graph() == graph).unwrap_or(made);
         gateway.peers().learn(&address.nodes);
         CONNECTED.lock().unwrap_or_else(PoisonError::into_inner).push((wanted, Arc::downgrade(&gateway)));
-        Ok(Self { gateway, is_read_only, writing })
+        Ok(over(gateway))
+    }
+
+    fn told(&self) -> MutexGuard<'_, Option<NamedSchema>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -115,12 +122,15 @@ impl Backend for ClusterBackend {
         options: &QueryOptions,
         writer: Writer,
     ) -> Result<Option<Rows>> {
-        let Some(asked) = runner::asked(query, parameters, options).filter(|_| !self.is_read_only) else { return Ok(None) };
+        let known = self.told().clone();
+        let asked = runner::asked(query, parameters, options, known.as_ref().map(|known| known.name));
+        let Some(asked) = asked.filter(|_| !self.is_read_only) else { return Ok(None) };
         let _place = Place::take(&self.writing, writer)?;
         let Some(given) = run(&self.gateway, &asked, &options.read_context())? else { return Ok(None) };
-        let given = Given::from_bytes(&given)?;
-        let outlook = given.outlook(&options.procedures)?;
-        let mut whole = Results::expecting(Some((outlook.clone(), self.gateway.last_schema())));
+        let mut given = Given::from_bytes(&given)?;
+        let (outlook, told) = (given.outlook(&options.procedures)?, given.schema(known)?);
+        *self.told() = Some(told.clone());
+        let mut whole = Results::expecting(Some((outlook.clone(), told.schema)));
         whole.add_rows(given.whole);
         Ok(Some(Rows { values: given.values, whole: Some(whole), warnings: given.warnings, outlook }))
     }

@@ -66,7 +66,7 @@ impl Objects for InBucket {
 pub enum BackupStage {
     Shard(u16),
     Log,
-    /// The log is cut before the last backup but one.
+    /// The last backup but one is read, and the log is cut before it.
     Cut,
 }
 

@@ -1,12 +1,12 @@
 //! Small queries that write, run by the node that has the turn to write. From a client, each of their steps would be a message.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mangrove_cluster::gateway::Gateway;
 use mangrove_cluster::log::RequestId;
 use mangrove_cluster::node::{Node, OwnTransactions, Ran, Runner};
-use mangrove_graph::{GraphError, ReadContext, Result, Value};
+use mangrove_graph::{Catalog, GraphError, ReadContext, Result, Schema, Uuid, Value};
 use mangrove_query::{Graph, Outlook, Parameters, Procedures, Query, QueryOptions};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,15 @@ struct Asked {
     parameters: Vec<(String, Value)>,
     rules_off: Vec<String>,
     bytes_max: u64,
+    /// The name of the schema that the client got last.
+    known: Option<u128>,
+}
+
+/// A schema as a node names it. Two schemas that differ have different names, so a client that has one of that name does not get it again.
+#[derive(Clone)]
+pub struct NamedSchema {
+    pub name: u128,
+    pub schema: Arc<Schema>,
 }
 
 /// What a query gave.
@@ -39,10 +48,14 @@ pub struct Given {
     pub warnings: Vec<String>,
     /// What the plan says about the results, as bytes.
     outlook: Vec<u8>,
+    /// The name of the schema that the graph has after the query.
+    name: u128,
+    /// That schema, unless the client has it.
+    schema: Option<Arc<Schema>>,
 }
 
-/// A query as bytes; `None` if it is to be run where it was asked for.
-pub fn asked(query: &Query, parameters: &Parameters, options: &QueryOptions) -> Option<Vec<u8>> {
+/// A query as bytes, of a client that has the schema of this name; `None` if it is to be run where it was asked for.
+pub fn asked(query: &Query, parameters: &Parameters, options: &QueryOptions, known: Option<u128>) -> Option<Vec<u8>> {
     if !query.is_brief() || query.text().is_empty() || options.is_profiled() {
         return None;
     }
@@ -51,6 +64,7 @@ pub fn asked(query: &Query, parameters: &Parameters, options: &QueryOptions) -> 
         parameters: parameters.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
         rules_off: options.rules_off.clone(),
         bytes_max: options.memory_bytes_max as u64,
+        known,
     };
     postcard::to_allocvec(&asked).ok() // values that nest too deep stay here
 }
@@ -64,6 +78,12 @@ impl Given {
     pub fn outlook(&self, procedures: &Arc<Procedures>) -> Result<Outlook> {
         Outlook::from_bytes(&self.outlook, procedures.clone()).map_err(|_| unread())
     }
+
+    /// The schema that the graph has after the query, of which the plan speaks. `known` is the one that the client had when it asked.
+    pub fn schema(&mut self, known: Option<NamedSchema>) -> Result<NamedSchema> {
+        let told = self.schema.take().map(|schema| NamedSchema { name: self.name, schema });
+        told.or(known.filter(|known| known.name == self.name)).ok_or_else(unread)
+    }
 }
 
 fn unread() -> GraphError {
@@ -75,11 +95,24 @@ fn unread() -> GraphError {
 pub struct QueryRunner {
     transactions: OwnTransactions,
     prepared: Prepared,
+    /// The last schema that was named.
+    named: Mutex<NamedSchema>,
 }
 
 impl QueryRunner {
     pub fn new(node: Arc<Node>, gateway: Arc<Gateway>) -> Self {
-        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default() }
+        let named = Mutex::new(NamedSchema { name: drawn(), schema: Arc::default() });
+        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), named }
+    }
+
+    /// The schema with its name: that of the last one, if it is the same.
+    fn named(&self, schema: &Arc<Schema>) -> NamedSchema {
+        let mut last = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&last.schema, schema) {
+            let name = if last.schema == *schema { last.name } else { drawn() };
+            *last = NamedSchema { name, schema: schema.clone() };
+        }
+        last.clone()
     }
 
     /// The rows of a query in a transaction; `None` if its client must run it, for example because it fails: the client knows how to say so.
@@ -104,18 +137,25 @@ impl Runner for QueryRunner {
             return None;
         }
         let mut transaction = self.transactions.begin(who, limits.clone()).ok()?;
-        let latest = Instant::now() + LONGEST;
+        let (latest, known) = (Instant::now() + LONGEST, asked.known);
         let limits = ReadContext { deadline: Some(limits.deadline.map_or(latest, |own| own.min(latest))), ..limits };
         transaction.limit(limits.clone());
         let rows = self.rows(&query, asked, &mut Graph::Write(transaction.graph()), &limits)?;
-        let given = given(rows).filter(|_| transaction.is_small())?;
+        let schema = self.named(transaction.graph().schema());
+        let given = given(rows, schema, known).filter(|_| transaction.is_small())?;
         let outcome = transaction.submit(request).ok()?;
         Some(Ran { given, outcome })
     }
 }
 
-fn given(rows: Rows) -> Option<Vec<u8>> {
+fn given(rows: Rows, NamedSchema { name, schema }: NamedSchema, known: Option<u128>) -> Option<Vec<u8>> {
     let Rows { values, whole, warnings, outlook } = rows;
     let whole = whole?.iter().map(std::borrow::Cow::into_owned).collect();
-    postcard::to_allocvec(&Given { values, whole, warnings, outlook: outlook.to_bytes().ok()? }).ok()
+    let schema = (known != Some(name)).then_some(schema);
+    postcard::to_allocvec(&Given { values, whole, warnings, outlook: outlook.to_bytes().ok()?, name, schema }).ok()
+}
+
+/// A name that nothing else has.
+fn drawn() -> u128 {
+    Uuid::new_v4().as_u128()
 }

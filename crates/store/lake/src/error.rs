@@ -24,6 +24,8 @@ pub enum LakeError {
     Changed { file: Arc<str> },
     #[error("{file}: the store of files does not answer as it should: {reason}")]
     Store { file: Arc<str>, reason: String },
+    #[error("cannot {doing} {object}: {why}")]
+    Object { doing: &'static str, object: String, why: String },
     #[error("{0}")]
     Unsupported(String),
     #[error("{}: the directory is not empty. Name a new or empty one", .0.display())]

@@ -463,44 +463,73 @@ fn a_graph_comes_back_from_its_backups() {
     assert_eq!(numbers(&nodes.gateway).expect("a graph"), known);
 }
 
+/// The name of an object of a copy of shard 0.
+fn object_name(vault: &dyn Objects, backup: &Backup, copy: &ObjectCopy) -> String {
+    let places = vault.list(&format!("test/{}", backup.name())).expect("names");
+    let place = places.iter().find(|place| place.starts_with("shard-0000")).expect("a copy");
+    format!("test/{}/{place}/{}", backup.name(), copy.name)
+}
+
+/// Changes one byte of the largest file of shard 0.
+fn flip_a_byte(vault: &dyn Objects, backup: &Backup) {
+    let largest = backup.shards[0].files.iter().max_by_key(|copy| copy.bytes).expect("files");
+    let (name, mut bytes) = (object_name(vault, backup, largest), Vec::new());
+    let mut object = vault.get(&name).expect("an object").expect("an object");
+    std::io::Read::read_to_end(&mut object, &mut bytes).expect("bytes");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    vault.put(&name, &mut &bytes[..]).expect("an object");
+}
+
 /// A backup with a byte that has changed is not used: the one before it is.
 #[test]
 fn a_damaged_backup_is_not_used() {
     let mut nodes = Nodes::new(1, 2, IdSpace::Graph);
     let mut known = BTreeSet::from([0]);
-    let (mut made, nodes_vault) = (Vec::new(), nodes.vault());
+    let mut made = Vec::new();
     for number in 1..=3 {
         add_one(&nodes.gateway, number).expect("a commit");
         known.insert(number);
         made.push(nodes.back_up().0);
     }
-    let name = |backup: &Backup, copy: &ObjectCopy| {
-        let places = nodes_vault.list(&format!("test/{}", backup.name())).expect("names");
-        let place = places.iter().find(|place| place.starts_with("shard-0000")).expect("a copy");
-        format!("test/{}/{place}/{}", backup.name(), copy.name)
-    };
     let [_, second, third] = &made[..] else { panic!("three backups") };
-    let damage = |backup: &Backup| {
-        let largest = backup.shards[0].files.iter().max_by_key(|copy| copy.bytes).expect("files");
-        let mut bytes = Vec::new();
-        let object = nodes.vault().get(&name(backup, largest)).expect("an object").expect("an object");
-        std::io::Read::read_to_end(&mut { object }, &mut bytes).expect("bytes");
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-        nodes.vault().put(&name(backup, largest), &mut &bytes[..]).expect("an object");
-    };
-    damage(third);
+    flip_a_byte(&nodes.vault(), third);
     nodes.restart_from_nothing();
     assert_eq!(numbers(&nodes.gateway).expect("a graph"), known, "from the second and the log");
     let into = tempfile::tempdir().expect("a directory").path().join("shard");
-    let damage = |backup: &Backup| {
-        let name = name(backup, &backup.shards[0].files[0]);
-        nodes.vault().put(&name, &mut &b"something else"[..]).expect("an object");
-    };
-    damage(second);
+    let name = object_name(&nodes.vault(), second, &second.shards[0].files[0]);
+    nodes.vault().put(&name, &mut &b"something else"[..]).expect("an object");
     let graph = third.graph.clone();
     let restored = restore_shard(&nodes.vault(), &graph, &nodes.log, 0, &into).expect("backups");
     assert_eq!((restored, into.exists()), (None, false), "the first is before the log");
+}
+
+/// The log is cut only before a backup that was read and is whole. Until then, it keeps what an older one needs.
+#[test]
+fn the_log_is_not_cut_at_a_damaged_backup() {
+    let mut nodes = Nodes::new(1, 2, IdSpace::Graph);
+    let mut known = BTreeSet::from([0]);
+    let mut next = |nodes: &Nodes| {
+        let number = known.len() as i64;
+        add_one(&nodes.gateway, number).expect("a commit");
+        known.insert(number);
+        (nodes.back_up(), known.clone())
+    };
+    let ((first, _), _) = next(&nodes);
+    let ((second, cut), _) = next(&nodes);
+    assert_eq!(cut, Some(first.base.offset));
+    flip_a_byte(&nodes.vault(), &second);
+    let ((third, cut), at_third) = next(&nodes);
+    assert_eq!(cut, Some(first.base.offset), "the second is damaged");
+    assert_eq!(nodes.log.first().expect("a log"), first.base.offset);
+    // If the third is damaged, too, the first and the log give everything.
+    flip_a_byte(&nodes.vault(), &third);
+    nodes.restart_from_nothing();
+    assert_eq!(numbers(&nodes.gateway).expect("a graph"), at_third);
+    flip_a_byte(&nodes.vault(), &third); // as it was
+    let ((_, cut), _) = next(&nodes);
+    assert_eq!(cut, Some(third.base.offset));
+    assert_eq!(nodes.log.first().expect("a log"), third.base.offset);
 }
 
 /// The writer's own transactions, which build on each other in memory, and those of clients go side by side. One that is dropped leaves nothing to the
@@ -594,5 +623,55 @@ fn what_has_seen_a_commit_comes_after_it() {
     // The log may have been quick.
     if let Some(second) = second {
         assert!(second.recv().expect("an outcome").expect("a commit") >= first);
+    }
+}
+
+/// The same for a client with a transaction of its own. If what it has seen is lost, it hears so.
+#[test]
+fn a_client_that_has_seen_a_commit_comes_after_it() {
+    let nodes = Nodes::new(1, 2, IdSpace::Graph);
+    add_one(&nodes.gateway, 1).expect("a commit");
+    let limits = || ReadContext { deadline: Some(Instant::now() + Duration::from_secs(60)), ..ReadContext::default() };
+    let own = OwnTransactions::new(nodes.nodes[0].clone(), nodes.client());
+    let loses_commits = |loses: bool| nodes.loses_commits.store(loses, Ordering::Relaxed);
+    for (number, is_lost) in [(2, false), (3, true)] {
+        let client = nodes.client();
+        loses_commits(true);
+        let mut transaction = own.begin("first", limits()).expect("the turn");
+        add_to(transaction.graph(), number).expect("changes");
+        let first = transaction.submit(RequestId(number as u128)).expect("changes").expect("an outcome");
+        let (begun, has_begun) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let begun = begun; // it ends with this thread, whatever fails
+                let transaction = ClusterTransaction::begin(&client, &PATIENCE, &Limits::default())?;
+                let mut found = Vec::new();
+                transaction.view().find_vertices(None, &[ExternalId::Int(number)], &mut found)?;
+                assert!(found[0].is_some(), "it sees what is not in the log yet");
+                begun.send(()).expect("somebody waits");
+                transaction.commit()
+            });
+            let has_begun = has_begun.recv().is_ok();
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(has_begun && !reading.is_finished(), "what it has seen is not in the log");
+            if is_lost {
+                let other = Record::Open { term: 1_000, writer: u64::MAX };
+                nodes.log.append(other.to_bytes().expect("bytes")).expect("a log");
+            }
+            loses_commits(false);
+            let (first, read) = (first.recv().expect("an outcome"), reading.join().expect("a thread"));
+            match is_lost {
+                false => {
+                    assert_eq!(read.expect("it was committed"), None);
+                    assert!(client.newest() >= first.expect("a commit"));
+                    assert!(numbers(&client).expect("a graph").contains(&number));
+                }
+                true => {
+                    assert!(first.is_err());
+                    let why = read.expect_err("what it has seen is lost").to_string();
+                    assert!(why.contains("another node has become the writer"), "{why}");
+                }
+            }
+        });
     }
 }

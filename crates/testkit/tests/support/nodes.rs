@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use mangrove_cluster::Placement;
 use mangrove_cluster::backup::{Backup, Directory, restore_shard};
 use mangrove_cluster::gateway::{Gateway, Limits, Peer, Peers, ShardNode, Sought, Way};
-use mangrove_cluster::log::{GraphRecord, Log, MemoryLog, Record, WriterPace, beginning};
+use mangrove_cluster::log::{GraphRecord, Log, LogReader, MemoryLog, Record, WriterPace, beginning};
 use mangrove_cluster::node::{CutView, Keeping, LocalPeer, Node, NodeOptions, Session, ShardStore, ShardStores};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience, base};
 use mangrove_cluster::wire::{Call, Reply, SentError, from_bytes, to_bytes};
@@ -33,6 +33,8 @@ pub struct Nodes {
     stores: Opened,
     pub gateway: Arc<Gateway>,
     pub log: MemoryLog,
+    /// Whether the log loses the commits that nodes write to it. They write them again.
+    pub loses_commits: Arc<AtomicBool>,
     placement: Placement,
     replicas: usize,
     home: TempDir,
@@ -145,8 +147,9 @@ impl Nodes {
         let placement = Placement { shards, seed: 7, id_space };
         let graph = GraphRecord { id: 99, name: "test".into(), placement };
         log.append(Record::Graph(graph).to_bytes().expect("bytes")).expect("a log");
-        let (gateway, stores) = (gateway(&[], placement), Opened::default());
-        let mut new = Self { nodes: Vec::new(), stores, gateway, log, placement, replicas, home, vault, served, slow };
+        let (gateway, nodes, stores, loses_commits) =
+            (gateway(&[], placement), Vec::new(), Opened::default(), Arc::default());
+        let mut new = Self { nodes, stores, gateway, log, loses_commits, placement, replicas, home, vault, served, slow };
         new.start_all(count);
         new
     }
@@ -216,7 +219,8 @@ impl Nodes {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let keeping = Keeping { objects: Arc::new(self.vault()), scratch: self.home.path().join(format!("node-{at}")) };
-        let log = beginning(Arc::new(self.log.clone()), LOGGING).expect("a log").log;
+        let log = Lossy { log: self.log.clone(), loses_commits: self.loses_commits.clone() };
+        let log = beginning(Arc::new(log), LOGGING).expect("a log").log;
         let stores = AtHome {
             home: self.home.path().to_owned(),
             node: at,
@@ -283,6 +287,31 @@ impl Nodes {
         let Some(served) = &self.served else { return gateway(&self.nodes, self.placement) };
         let nodes = served.iter().map(|serving| serving.address.to_string()).collect();
         Ways::find(&GraphAddress { nodes, graph: "test".into(), tls: None }, "a client").expect("a node").gateway()
+    }
+}
+
+/// A log that may lose commits.
+struct Lossy {
+    log: MemoryLog,
+    loses_commits: Arc<AtomicBool>,
+}
+
+impl Log for Lossy {
+    fn append(&self, record: Vec<u8>) -> Result<()> {
+        let is_commit = matches!(Record::from_bytes(&record)?, Record::Commit(_));
+        if is_commit && self.loses_commits.load(Ordering::Relaxed) { Ok(()) } else { self.log.append(record) }
+    }
+
+    fn reader(&self, from: u64) -> Result<Box<dyn LogReader>> {
+        self.log.reader(from)
+    }
+
+    fn first(&self) -> Result<u64> {
+        self.log.first()
+    }
+
+    fn cut(&self, before: u64) -> Result<()> {
+        self.log.cut(before)
     }
 }
 
