@@ -128,7 +128,7 @@ impl ClusterTransaction {
     /// then, too.
     ///
     /// # Errors
-    /// Those of a commit of one store; [`GraphError::Unavailable`] if another writer took over. Then nothing was made, and what the transaction has
+    /// Those of a commit of one store; [`GraphError::TakenOver`] if another node became the writer. Then nothing was made, and what the transaction has
     /// read of others may be lost. [`GraphError::OutcomeUnknown`] if nobody says whether it was made.
     pub fn commit(mut self) -> Result<Option<u64>> {
         let sections = self.change.take_sections()?;
@@ -150,10 +150,10 @@ impl ClusterTransaction {
         self.turn.is_over = said.is_ok();
         let number = match said {
             Ok(Reply::Committed(number)) => number,
-            Ok(Reply::Elsewhere { .. }) => return Err(taken_over()),
+            Ok(Reply::Elsewhere { .. }) => return Err(GraphError::TakenOver),
             Ok(_) => return Err(damaged("a commit")),
             // The commit may be in the log all the same.
-            Err(GraphError::Unavailable(_)) => self.look_for(request)?.ok_or_else(taken_over)?,
+            Err(GraphError::Unavailable(_)) => self.look_for(request)?.ok_or(GraphError::TakenOver)?,
             Err(error) => return Err(error),
         };
         self.gateway.has_seen(number);
@@ -345,10 +345,6 @@ fn turn(gateway: &Gateway, patience: &TurnPatience<'_>) -> Result<Turn> {
             return Err(GraphError::Busy { holder, held, waited, timed_out });
         }
     }
-}
-
-fn taken_over() -> GraphError {
-    GraphError::Unavailable("another node has become the writer, and nothing of this transaction was stored".into())
 }
 
 #[cfg(test)]

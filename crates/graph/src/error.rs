@@ -54,6 +54,9 @@ pub enum GraphError {
     OverBudget { bytes_max: usize },
     #[error("{}", again(.0))]
     Unavailable(String),
+    /// Nothing of the transaction was stored, and another one may be.
+    #[error("another node has become the writer, and nothing of this transaction was stored. Try again")]
+    TakenOver,
     /// Nobody says whether the changes were stored. They may be.
     #[error("{0}")]
     OutcomeUnknown(String),

@@ -360,19 +360,17 @@ impl Database {
         loop {
             transaction.limit(Some(options.read_context()));
             match run(&mut Graph::Write(transaction.graph()), &options) {
-                // Nothing of it was stored.
-                Err(_) if left > 0 && transaction.is_lost() => {
-                    left -= 1;
-                    options = Cow::Owned(options.since(started));
-                    drop(transaction);
-                    transaction = self.begin_write(&options, query.is_brief())?;
-                }
-                outcome => {
-                    let done = outcome?;
-                    transaction.commit()?;
-                    return Ok(done);
-                }
+                Ok(done) => match transaction.commit() {
+                    Err(GraphError::TakenOver) if left > 0 => {}
+                    outcome => return Ok(outcome.map(|()| done)?),
+                },
+                Err(_) if left > 0 && transaction.is_lost() => drop(transaction),
+                Err(error) => return Err(error),
             }
+            // Nothing of it was stored.
+            left -= 1;
+            options = Cow::Owned(options.since(started));
+            transaction = self.begin_write(&options, query.is_brief())?;
         }
     }
 

@@ -7,7 +7,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,8 @@ pub struct Hosts {
     tail: Arc<Tail>,
     stores: Arc<dyn ShardStores>,
     all: RwLock<BTreeMap<u16, Hosted>>,
+    /// Held while a shard is opened, announced, given away or deleted.
+    moving: Mutex<()>,
 }
 
 struct Hosted {
@@ -45,7 +47,7 @@ struct Hosted {
 
 impl Hosts {
     pub fn new(node: String, process: u64, role: Arc<Role>, tail: Arc<Tail>, stores: Arc<dyn ShardStores>) -> Self {
-        Self { node, process, role, tail, stores, all: RwLock::default() }
+        Self { node, process, role, tail, stores, all: RwLock::default(), moving: Mutex::default() }
     }
 
     fn all(&self) -> RwLockReadGuard<'_, BTreeMap<u16, Hosted>> {
@@ -96,6 +98,25 @@ impl Hosts {
         self.stores.delete(shard)
     }
 
+    /// Nobody else opens, gives away or deletes a shard meanwhile. Waits a little for that.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if somebody does so for longer.
+    pub fn alone(&self) -> Result<MutexGuard<'_, ()>> {
+        let until = Instant::now() + GRACE;
+        loop {
+            match self.moving.try_lock() {
+                Ok(alone) => return Ok(alone),
+                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOOK),
+                Err(TryLockError::WouldBlock) => {
+                    let what = format!("{} takes or gives away another shard: wait until that is done", self.node);
+                    return Err(GraphError::Unavailable(what));
+                }
+            }
+        }
+    }
+
     /// Whether it is there, even if it leaves.
     pub fn has(&self, shard: u16) -> bool {
         self.all().contains_key(&shard)
@@ -140,23 +161,31 @@ impl Hosts {
 
     /// The log says that the node has these shards.
     fn heed(&self, own: &[u16]) {
-        let is_done = |hosted: &Hosted| {
-            let gone = hosted.leaving.map_or(Duration::ZERO, |since| since.elapsed());
-            gone >= GRACE && hosted.host.holds() == 0 || gone >= LONGEST
-        };
         let mut done = Vec::new();
         for (shard, hosted) in self.all_to_change().iter_mut().filter(|(_, hosted)| hosted.has_arrived) {
             match (own.contains(shard), hosted.leaving) {
                 (true, _) => hosted.leaving = None,
                 (false, None) => hosted.leaving = Some(Instant::now()),
-                (false, Some(_)) => done.extend(is_done(hosted).then_some(*shard)),
+                (false, Some(_)) => done.extend(hosted.is_done().then_some(*shard)),
             }
         }
         for shard in done {
+            let Ok(_alone) = self.alone() else { return };
+            if !self.all().get(&shard).is_some_and(Hosted::is_done) {
+                continue; // it has come back
+            }
             match self.delete(shard) {
                 Ok(()) => tracing::info!(shard, "the node has given the shard away"),
                 Err(error) => tracing::warn!(shard, %error, "a shard that was given away cannot be deleted"),
             }
         }
+    }
+}
+
+impl Hosted {
+    /// Whether it has left, and nobody reads it any more.
+    fn is_done(&self) -> bool {
+        let gone = self.leaving.map_or(Duration::ZERO, |since| since.elapsed());
+        gone >= GRACE && self.host.holds() == 0 || gone >= LONGEST
     }
 }

@@ -84,8 +84,6 @@ pub struct Node {
     runner: Mutex<Option<Arc<dyn Runner>>>,
     /// Held by who makes a copy of a shard.
     copying: Mutex<()>,
-    /// Held while a shard comes or goes.
-    moving: Mutex<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     is_asked_to_stop: AtomicBool,
     is_announced: AtomicBool,
@@ -127,7 +125,6 @@ impl Node {
             keeping,
             runner: Mutex::default(),
             copying: Mutex::default(),
-            moving: Mutex::default(),
             threads: Mutex::new(threads),
             is_asked_to_stop: AtomicBool::new(false),
             is_announced: AtomicBool::new(false),

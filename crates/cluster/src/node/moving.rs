@@ -1,7 +1,6 @@
 //! Shards that a node takes, and shards that it gives away.
 
 use std::collections::BTreeSet;
-use std::sync::{MutexGuard, TryLockError};
 use std::time::Instant;
 
 use mangrove_graph::{GraphError, Result};
@@ -42,17 +41,14 @@ impl Node {
     /// # Errors
     /// If its store cannot be made, or does not come to the end of the log. Then the node does not have it.
     pub(super) fn take_shard(&self, shard: u16, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
-        let _alone = self.moving_alone()?;
+        let _alone = self.hosts.alone()?;
         self.must_be_shard(shard)?;
         let own = self.own()?;
-        match (own.shards.contains(&shard), self.hosts.has(shard)) {
-            (true, true) => return Ok(()),
-            (false, true) => {
-                return Err(GraphError::Unavailable(format!("{} still gives shard {shard} away: wait a little", self.name)));
-            }
-            (_, false) => {}
-        }
-        let host = self.hosts.open(shard)?;
+        let host = match self.hosts.get(shard) {
+            Ok(_) if own.shards.contains(&shard) => return Ok(()),
+            Ok(leaving) => leaving, // it has followed the log
+            Err(_) => self.hosts.open(shard)?,
+        };
         let taken = self.arrived(&host, is_cancelled).and_then(|()| {
             let shards = own.shards.iter().copied().chain([shard]).collect::<BTreeSet<u16>>().into_iter().collect();
             let has_it = |members: &Members| members.get(&self.name).is_some_and(|own| own.shards.contains(&shard));
@@ -66,7 +62,7 @@ impl Node {
     /// # Errors
     /// If no other node has it, or if the log does not say so in time.
     pub(super) fn drop_shard(&self, shard: u16, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
-        let _alone = self.moving_alone()?;
+        let _alone = self.hosts.alone()?;
         let own = self.own()?;
         if !own.shards.contains(&shard) {
             return Err(GraphError::Invalid(format!("{} does not have shard {shard}", self.name)));
@@ -81,17 +77,6 @@ impl Node {
         match self.own()?.shards.contains(&shard) {
             true => Err(GraphError::Invalid(format!("no other node has shard {shard}: copy it to one first"))),
             false => Ok(()),
-        }
-    }
-
-    fn moving_alone(&self) -> Result<MutexGuard<'_, ()>> {
-        match self.moving.try_lock() {
-            Ok(alone) => Ok(alone),
-            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                let name = &self.name;
-                Err(GraphError::Unavailable(format!("{name} takes or gives away another shard: wait until that is done")))
-            }
         }
     }
 
