@@ -240,7 +240,7 @@ impl Node {
         self.hosts.get(&shard).ok_or_else(missing)
     }
 
-    /// From now on, it runs small queries of clients that write.
+    /// From now on, it runs small queries of clients that write, and parts of analyses.
     pub fn run_with(&self, runner: Arc<dyn Runner>) {
         *self.runner.lock().unwrap_or_else(PoisonError::into_inner) = Some(runner);
     }
@@ -251,7 +251,8 @@ impl Node {
 
     /// Gives up the writer's role, and ends its threads.
     pub fn stop(&self) {
-        drop(self.runner.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let runner = self.runner.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(runner); // without the lock: with it end sessions that ask for the runner
         self.role.leave();
         self.tail.stop();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));

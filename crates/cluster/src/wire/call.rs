@@ -7,6 +7,7 @@ use mangrove_graph::{Schema, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::ask::{Answer, Ask, NextLocals};
+use super::opaque::Opaque;
 use crate::backup::{Backup, ShardCopy};
 use crate::log::{GraphRecord, Member, PartAt, Reached, RequestId, Section};
 
@@ -42,6 +43,12 @@ pub enum Call {
         request: RequestId,
         left: Option<Duration>,
         query: Vec<u8>,
+    },
+    /// A word about an analysis that runs on several nodes. Those who analyse know what it means. What a client has begun in this way ends with
+    /// its connection.
+    Analyze {
+        left: Option<Duration>,
+        asked: Opaque,
     },
     /// Waits for the commit of a query that has run.
     Outcome(RequestId),
@@ -119,8 +126,10 @@ pub enum Reply {
         given: Vec<u8>,
         commits: bool,
     },
-    /// Whoever asked must run the query. Nothing of it was stored.
+    /// Whoever asked must run the query, or the analysis. Nothing of it was stored.
     NotRun,
+    /// What is said of an analysis.
+    Analyzed(Opaque),
     /// The turn is yours.
     Turn,
     /// Somebody else has it.

@@ -198,7 +198,9 @@ impl Database {
             let limits = options.limits();
             let view = self.backend().view(Some(limits.clone()))?;
             let Answer { outcome, numbering, reading, running } =
-                Question::new(Of::View(&*view, self.source(&*view)), name, arguments, options)?.run(&limits, show)?;
+                Question::new(Of::View(&*view, self.source(&*view)), name, arguments, options)?
+                    .in_parts(view.parts())
+                    .run(&limits, show)?;
             let ids = columns::ids(&*view, &numbering)?;
             let named = columns::named_values(&ids, &outcome.values);
             let values = columns::columns(outcome.values, ids.field, ids.array)?;

@@ -3,11 +3,13 @@
 //! ```text
 //!   backend   the graph as a database
 //!   node      a process of it: its shards, and where it listens
-//!   runner    small queries of clients, run by the node that writes
+//!   runner    what a node runs for clients: small queries that write, and parts of analyses
+//!   analysis  vertex programs on the nodes
 //!   nodes     its nodes together: which shards they have, how they are, and their end
 //!   backups   copies of it in an object store
 //! ```
 
+mod analysis;
 mod backend;
 mod backups;
 mod node;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mangrove_cluster::backup::{Objects, restore_shard};
+use mangrove_cluster::gateway::Peer;
 use mangrove_cluster::log::{Beginning, GraphRecord, Log, Position, WriterPace, beginning};
 use mangrove_cluster::node::{Keeping, LocalPeer, Node, NodeOptions, Session, ShardStore};
 use mangrove_directory::{Durability, OpenOptions, ShardOf, Store};
@@ -13,7 +14,7 @@ use mangrove_graph::{GraphError, Result};
 use mangrove_link::{Identity, Serving, Ways};
 use socket2::{Domain, Socket, Type};
 
-use super::runner::QueryRunner;
+use super::runner::NodeRunner;
 use super::{BEGUN, PAUSE};
 use crate::error::OpenError;
 
@@ -81,9 +82,9 @@ impl RunningNode {
         let listened = socket.listen(BACKLOG).and_then(|()| mangrove_link::serve(&node, socket.into(), identity.clone()));
         let serving = listened.map_err(|error| failed(format!("cannot listen on {listening}: {error}")))?;
         node.announce(is_cancelled).map_err(OpenError::Cluster)?;
-        let own = Arc::new(LocalPeer(Session::new(node.clone(), name.clone())));
-        let gateway = Ways::of_node(node.graph().clone(), &name, &address, own, identity).gateway();
-        node.run_with(Arc::new(QueryRunner::new(node.clone(), gateway)));
+        let own: Arc<dyn Peer> = Arc::new(LocalPeer(Session::new(node.clone(), name.clone())));
+        let gateway = Ways::of_node(node.graph().clone(), &name, &address, own.clone(), identity).gateway();
+        node.run_with(Arc::new(NodeRunner::new(name, node.clone(), gateway, own)));
         Ok(Self { node, serving })
     }
 

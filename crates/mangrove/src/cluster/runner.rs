@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_cluster::gateway::Gateway;
+use mangrove_cluster::gateway::{Gateway, Peer};
 use mangrove_cluster::log::RequestId;
 use mangrove_cluster::node::{Node, OwnTransactions, Ran, Runner};
 use mangrove_graph::{GraphError, ReadContext, Result, Value};
 use mangrove_query::{Graph, Outlook, Parameters, Procedures, Query, QueryOptions};
 use serde::{Deserialize, Serialize};
 
+use super::analysis::Analyses;
 use crate::describe::Described;
 use crate::memory::Memory;
 use crate::prepared::Prepared;
@@ -71,15 +72,18 @@ fn unread() -> GraphError {
     GraphError::Storage { message, source: None }
 }
 
-/// Runs queries at a node.
-pub struct QueryRunner {
+/// Runs queries, and parts of analyses, at a node.
+pub struct NodeRunner {
     transactions: OwnTransactions,
     prepared: Prepared,
+    analyses: Analyses,
 }
 
-impl QueryRunner {
-    pub fn new(node: Arc<Node>, gateway: Arc<Gateway>) -> Self {
-        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default() }
+impl NodeRunner {
+    /// `own` is the way to the node itself that its gateway knows.
+    pub fn new(name: String, node: Arc<Node>, gateway: Arc<Gateway>, own: Arc<dyn Peer>) -> Self {
+        let analyses = Analyses::new(name, gateway.clone(), own);
+        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), analyses }
     }
 
     /// The rows of a query in a transaction; `None` if its client must run it, for example because it fails: the client knows how to say so.
@@ -96,7 +100,7 @@ impl QueryRunner {
     }
 }
 
-impl Runner for QueryRunner {
+impl Runner for NodeRunner {
     fn run(&self, query: &[u8], request: RequestId, who: &str, limits: ReadContext) -> Option<Ran> {
         let asked = mangrove_graph::wire::reading(|| postcard::from_bytes::<Asked>(query)).ok()?;
         let query = self.prepared.read(&Written::Text(asked.text.as_str().into())).ok()?;
@@ -111,6 +115,14 @@ impl Runner for QueryRunner {
         let given = given(rows).filter(|_| transaction.is_small())?;
         let outcome = transaction.submit(request).ok()?;
         Some(Ran { given, outcome })
+    }
+
+    fn analyze(&self, asked: &[u8], session: u64, limits: ReadContext) -> Option<Result<Vec<u8>>> {
+        Some(self.analyses.answer(asked, session, limits))
+    }
+
+    fn has_gone(&self, session: u64) {
+        self.analyses.has_gone(session);
     }
 }
 
