@@ -133,7 +133,7 @@ pub trait GraphParts {
         work: &InParts<'_>,
         limits: &ReadContext,
         show: &mut dyn FnMut(Stage),
-    ) -> Result<Option<PartsRan>, AnalyticsError>;
+    ) -> Result<Option<RanInParts>, AnalyticsError>;
 }
 
 /// A vertex program, and what it runs over.
@@ -151,7 +151,7 @@ pub struct InParts<'a> {
 }
 
 /// What a vertex program came to.
-pub struct PartsRan {
+pub struct RanInParts {
     pub all: Collected,
     pub ended: Ended,
     /// How long it took to read the graph.

@@ -10,12 +10,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use mangrove_graph::VertexId;
+use rayon::prelude::*;
 
 use super::partition::{CHUNK, Partition};
 use super::transport::{Frame, Report, Transport};
 use super::value::{read_all, write_all};
 use crate::error::{AnalyticsError, Result};
-use crate::project::{Adjacent, PartLists, Places};
+use crate::project::{Adjacent, ListBatch, PartLists, Places};
 use crate::run::Run;
 
 /// So many vertices of another part may be listed twice.
@@ -70,17 +71,18 @@ impl PartOf<'_> {
                 subscribed[owner].binary_search(&vertex).ok().map(|at| (remote[owner].start + at) as u32)
             }
         };
-        let mut reads = Adjacent::empty();
-        for batch in batches {
+        let with_slots = |batch: ListBatch| {
             run.advance(0)?;
-            let mut first = 0;
+            let (mut reads, mut first) = (Adjacent::empty(), 0);
             for degree in batch.degrees {
                 let edges = first..first + degree as usize;
                 first = edges.end;
                 let weight = |at: usize| batch.weights.get(at).copied().unwrap_or(1.0);
                 reads.push(edges.filter_map(|at| Some((slot(batch.others[at])?, weight(at)))), has_weights);
             }
-        }
+            Ok(reads)
+        };
+        let reads = batches.into_par_iter().map(with_slots).collect::<Result<Vec<_>>>().map(Adjacent::concat)?;
         let out_degrees = self.sums(&reads, own, &remote, &publishes, transport)?;
         let chunks = reads.chunks(CHUNK);
         let (reads, out_degrees) = (Cow::Owned(reads), Cow::Owned(out_degrees));

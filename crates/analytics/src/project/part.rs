@@ -133,7 +133,8 @@ impl PartLists {
         let entries = starts.last().copied().unwrap_or(0);
         fits(own.len() as u64, entries, vertices, selection.weight.is_some(), listed.bytes, reading.bytes_max)?;
         let hop = Hop { filter: selection.edge_filter.clone(), ..all };
-        let (ranges, of) = (batches(&starts), batches(&starts).len() as u64);
+        let ranges = batches(&starts);
+        let of = ranges.len() as u64;
         let batch = Batch { places: &places, hop: &hop, selection, listed, is_here };
         let mut show = |done| (reading.show)(Stage { name: "reading edges", done, of });
         let batches = views.map(ranges.len(), (reading.limits, &mut show), |view, at| batch.read(view, &ranges[at]))?;

@@ -16,7 +16,7 @@ use mangrove_query::{Parameters, Query, QueryOptions};
 
 use super::runner::{self, Given};
 use super::{analysis, unexpected};
-use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, GraphParts, InParts, PartsRan, ViewLater};
+use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, GraphParts, InParts, RanInParts, ViewLater};
 use crate::bookmark::Bookmark;
 use crate::results::Results;
 use crate::stream::Rows;
@@ -300,7 +300,7 @@ impl GraphParts for ClusterRead {
         work: &InParts<'_>,
         limits: &ReadContext,
         show: &mut dyn FnMut(Stage),
-    ) -> Result<Option<PartsRan>, AnalyticsError> {
+    ) -> Result<Option<RanInParts>, AnalyticsError> {
         analysis::run(&self.cut, work, limits, show)
     }
 }

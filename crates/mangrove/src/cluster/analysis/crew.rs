@@ -13,7 +13,7 @@ use mangrove_graph::{CancelToken, GraphError, Numbering, ReadContext};
 
 use super::between::{named, say};
 use super::words::{Asked, Finished, NumberRun, PartPlan, Summed, Told};
-use crate::backend::{InParts, PartsRan};
+use crate::backend::{InParts, RanInParts};
 
 /// Vertices that are numbered, or whose values are brought, at a time.
 const PAGE: u64 = 1 << 20;
@@ -47,7 +47,7 @@ pub fn run(
     work: &InParts<'_>,
     limits: &ReadContext,
     show: &mut dyn FnMut(Stage),
-) -> Result<Option<PartsRan>> {
+) -> Result<Option<RanInParts>> {
     let started = Instant::now();
     let (peers, owners) = shared(cut)?;
     let Some(names) = names(&peers, limits)? else { return Ok(None) };
@@ -83,7 +83,7 @@ pub fn run(
     let ended = crew.steps(told, show)?;
     let all = Mutex::new(Collected::new(work.divided, work.numbering.count() as usize));
     crew.each(|_, member, limits| crew.values(member, limits, &all))?;
-    Ok(Some(PartsRan { all: all.into_inner().unwrap_or_else(PoisonError::into_inner), ended, reading }))
+    Ok(Some(RanInParts { all: all.into_inner().unwrap_or_else(PoisonError::into_inner), ended, reading }))
 }
 
 /// The nodes that get a part, and the part of each shard. Each shard goes to that of its nodes which has the fewest edges so far.
@@ -170,9 +170,16 @@ impl Crew<'_> {
                 }
             }
         });
+        if failed.is_some() {
+            self.limits.check()?; // who stops or is late hears that, and not how nodes end
+        }
         match failed {
-            Some(AnalyticsError::Graph(GraphError::Stopped)) if self.limits.check().is_ok() => {
-                Err(GraphError::Unavailable("a node has ended its part of the analysis: run it again".into()).into())
+            Some(AnalyticsError::Graph(GraphError::Stopped)) => {
+                Err(GraphError::Unavailable("a node has ended its part of the analysis, which may be run again".into())
+                    .into())
+            }
+            Some(AnalyticsError::Graph(GraphError::Unavailable(what))) => {
+                Err(GraphError::Unavailable(format!("{what}; the analysis has ended, and may be run again")).into())
             }
             Some(error) => Err(error),
             None => found.into_iter().collect::<Option<_>>().ok_or_else(|| AnalyticsError::Panicked("a call".into())),
@@ -250,5 +257,5 @@ fn ended(parts: &[Finished]) -> Result<Ended> {
 }
 
 fn out_of_step() -> AnalyticsError {
-    GraphError::Unavailable("the nodes are not in the same round of an analysis: run it again".into()).into()
+    GraphError::Unavailable("the nodes are not in the same round of an analysis, which may be run again".into()).into()
 }
