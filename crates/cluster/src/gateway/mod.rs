@@ -269,7 +269,11 @@ impl Gateway {
         if applied.is_incomplete() {
             applied.ask_all(&nodes, false, Some(limits))?;
         }
-        let mut cut = hold::hold(number, &nodes, &applied, &Seen::default()).map_err(|NotHeld { why, .. }| why)?;
+        let gone = |NotHeld { why, .. }| match why {
+            GraphError::Unavailable(what) => GraphError::Unavailable(format!("the graph at {number} is not there: {what}")),
+            error => error,
+        };
+        let mut cut = hold::hold(number, &nodes, &applied, &Seen::default()).map_err(gone)?;
         cut.prefer(own);
         Ok(Arc::new(cut))
     }

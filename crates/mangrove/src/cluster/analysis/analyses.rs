@@ -108,3 +108,97 @@ fn unavailable(what: String) -> Failure {
 fn is_over() -> Failure {
     unavailable("the analysis has ended".into())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use mangrove_analytics::{AnalyticsError, Divided, Selection};
+    use mangrove_cluster::log::{Log, MemoryLog};
+    use mangrove_cluster::wire::Opaque;
+    use mangrove_graph::IdSpace;
+    use mangrove_link::{GraphAddress, Ways};
+
+    use super::super::between::say;
+    use super::super::words::NumberRun;
+    use super::*;
+    use crate::cluster::{NodeConfig, RunningNode, make_graph};
+
+    /// A node of an empty graph, and its address.
+    fn node(home: &std::path::Path) -> (RunningNode, GraphAddress) {
+        let log: Arc<dyn Log> = Arc::new(MemoryLog::default());
+        make_graph(&log, "test", 2, IdSpace::Graph).unwrap();
+        let config = NodeConfig {
+            name: "node-0".into(),
+            data: home.to_owned(),
+            shards: vec![0, 1],
+            listen: "127.0.0.1:0".parse().unwrap(),
+            advertise: None,
+            tls: None,
+            log,
+            store: None,
+            is_cancelled: &|| false,
+        };
+        let node = RunningNode::start(config).unwrap();
+        let address = format!("mangrove://{}/test", node.address()).parse().unwrap();
+        (node, address)
+    }
+
+    fn plan(job: u64, number: u64, runs: Vec<NumberRun>) -> Asked {
+        Asked::Begin(Box::new(PartPlan {
+            job,
+            number,
+            at: 0,
+            names: vec!["node-0".into()],
+            owners: vec![0, 0],
+            vertices: 0,
+            runs,
+            id_places: Opaque::default(),
+            selection: Selection::default(),
+            divided: Divided::Wcc,
+            threads: 1,
+            memory_bytes: None,
+        }))
+    }
+
+    /// What the node says of a job that somebody else has begun.
+    fn asked_of(peer: &dyn Peer, job: u64) -> String {
+        say(peer, &Asked::Values { job, first: 0, count: 0 }, &ReadContext::default()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_job_ends_with_the_connection_of_its_client() {
+        let home = tempfile::tempdir().unwrap();
+        let (_node, address) = node(home.path());
+        let (limits, other) = (ReadContext::default(), Ways::find(&address, "another client").unwrap().gateway());
+        let still = other.cut(None).unwrap();
+        let client = Ways::find(&address, "a client").unwrap().gateway();
+        let cut = client.cut(None).unwrap();
+        let begun = say(&*cut.nodes[0].0, &plan(7, cut.number, Vec::new()), &limits).unwrap().0;
+        assert!(matches!(begun, Told::Come { round: 0, .. }), "{begun:?}");
+        assert!(asked_of(&*still.nodes[0].0, 7).contains("not in the same round"), "it is there, and has no values yet");
+        drop((cut, client));
+        let until = Instant::now() + Duration::from_secs(10);
+        while !asked_of(&*still.nodes[0].0, 7).contains("the analysis has ended") {
+            assert!(Instant::now() < until, "the job goes on without its client");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn a_part_of_another_graph_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let (_node, address) = node(home.path());
+        let (limits, client) = (ReadContext::default(), Ways::find(&address, "a client").unwrap().gateway());
+        let cut = client.cut(None).unwrap();
+        let refused = |asked| match say(&*cut.nodes[0].0, &asked, &limits) {
+            Err(AnalyticsError::Graph(GraphError::Unavailable(what))) => what,
+            other => panic!("{other:?}"),
+        };
+        let later = refused(plan(8, cut.number + 1_000, Vec::new()));
+        assert!(later.contains(&format!("the graph at {} is not there", cut.number + 1_000)), "{later}");
+        let run = NumberRun { label: 0, shard: 1, first: 0, count: 5 };
+        let others = refused(plan(9, cut.number, vec![run]));
+        assert!(others.contains("do not have the vertices that the client has read"), "{others}");
+    }
+}
