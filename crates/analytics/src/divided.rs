@@ -58,7 +58,8 @@ pub fn run_divided(
 }
 
 /// Runs a vertex program over the part of a graph that this process has, while others run theirs. There are `vertices` in all parts. `ids`
-/// holds the places of the ids of its vertices, if they matter. `begins` is called before the first values are sent. Returns the values of its vertices, in their order.
+/// holds the places of the ids of its vertices, if they matter. `begins` is called before the first values are sent. Returns the values of
+/// its vertices, in their order.
 ///
 /// # Errors
 /// If weights make no sense, if another part fails, or if it is to stop.
@@ -91,14 +92,14 @@ impl Divided {
         matches!(self, Divided::Cdlp { .. })
     }
 
-    /// Which edges of a vertex are listed, for a graph that is directed or not.
-    pub fn listed(&self, is_directed: bool) -> Listed {
+    /// Which edges of a vertex are listed, for a graph that is directed or not, in so many parts.
+    pub fn listed(&self, is_directed: bool, parts: usize) -> Listed {
         let is_rank = matches!(self, Divided::PageRank { .. });
         Listed {
             direction: if is_directed && !self.reads_around() { Direction::In } else { Direction::Both },
             loops_once: is_rank && !is_directed,
-            // The lists of neighbours that vertices send each other.
-            bytes: if matches!(self, Divided::Triangles) { 12 } else { 0 },
+            // Vertices send each other their lists of neighbours. A part has two versions of its own, and about as many of each other part.
+            bytes: if matches!(self, Divided::Triangles) { 8 * parts as u64 } else { 0 },
         }
     }
 
@@ -238,26 +239,41 @@ impl Collected {
     /// # Errors
     /// If there is not one for each, or if they are of another kind.
     pub fn put(&mut self, numbers: &[u32], values: &Values) -> Result<()> {
-        self.put_bytes(numbers, &values.bytes(0..numbers.len()).ok_or_else(strange)?)
+        let put = match (&mut self.0, values) {
+            (Values::Counts(all), Values::Counts(some)) | (Values::Vertices(all), Values::Vertices(some)) => {
+                spread(all, numbers, some)
+            }
+            (Values::Totals(all), Values::Totals(some)) => spread(all, numbers, some),
+            (Values::Reals(all), Values::Reals(some)) => spread(all, numbers, some),
+            _ => None,
+        };
+        put.ok_or_else(strange)
     }
 
     /// The same, from [bytes](Values::bytes).
+    ///
+    /// # Errors
+    /// If there is not one for each.
     pub fn put_bytes(&mut self, numbers: &[u32], bytes: &[u8]) -> Result<()> {
-        fn spread<V: VertexValue>(all: &mut [V], numbers: &[u32], bytes: &[u8]) -> Option<()> {
-            let values: Vec<V> = engine::read_all(bytes, numbers.len())?;
-            for (number, value) in numbers.iter().zip(values) {
-                *all.get_mut(*number as usize)? = value;
-            }
-            Some(())
+        fn read<V: VertexValue>(all: &mut [V], numbers: &[u32], bytes: &[u8]) -> Option<()> {
+            spread(all, numbers, &engine::read_all::<V>(bytes, numbers.len())?)
         }
         let put = match &mut self.0 {
-            Values::Counts(all) | Values::Vertices(all) => spread(all, numbers, bytes),
-            Values::Totals(all) => spread(all, numbers, bytes),
-            Values::Reals(all) => spread(all, numbers, bytes),
+            Values::Counts(all) | Values::Vertices(all) => read(all, numbers, bytes),
+            Values::Totals(all) => read(all, numbers, bytes),
+            Values::Reals(all) => read(all, numbers, bytes),
             Values::Pairs { .. } | Values::Walks { .. } => None,
         };
         put.ok_or_else(strange)
     }
+}
+
+/// Puts values to their numbers; `None` if there is not one for each.
+fn spread<V: Clone>(all: &mut [V], numbers: &[u32], values: &[V]) -> Option<()> {
+    for (number, value) in numbers.iter().zip(values) {
+        *all.get_mut(*number as usize)? = value.clone();
+    }
+    (numbers.len() == values.len()).then_some(())
 }
 
 fn strange() -> AnalyticsError {

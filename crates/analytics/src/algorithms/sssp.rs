@@ -37,11 +37,7 @@ impl Algorithm for Sssp {
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
         let source = numbers(graph.numbering(), &[self.source])?[0];
-        let delta = match self.delta {
-            Some(delta) if delta > 0.0 && delta.is_finite() => delta,
-            Some(delta) => return Err(AnalyticsError::invalid(format!("delta is {delta}; it must be greater than 0"))),
-            None => suitable_delta(graph.outgoing()),
-        };
+        let delta = self.delta()?.unwrap_or_else(|| suitable_delta(graph.outgoing()));
         let lengths = lengths(graph, source, delta, run)?;
         let summary = summary(&lengths);
         Ok(Outcome { values: Values::Reals(lengths), summary })
@@ -52,7 +48,20 @@ impl Algorithm for Sssp {
     }
 
     fn divided(&self, numbering: &Numbering) -> Result<Option<Divided>> {
+        self.delta()?; // it changes the speed of the kernel only
         Ok(Some(Divided::Sssp { source: numbers(numbering, &[self.source])?[0] }))
+    }
+}
+
+impl Sssp {
+    /// The width of a bucket, if it is given.
+    fn delta(&self) -> Result<Option<f64>> {
+        match self.delta {
+            Some(delta) if !(delta > 0.0 && delta.is_finite()) => {
+                Err(AnalyticsError::invalid(format!("delta is {delta}; it must be greater than 0")))
+            }
+            delta => Ok(delta),
+        }
     }
 }
 

@@ -174,12 +174,12 @@ impl<P: VertexProgram> Running<'_, P> {
         let reports: Vec<Report> = parts
             .map(|(part, ((old, new), is_updated))| {
                 let mut report = Report::default();
-                for at in 0..old.len() {
-                    is_updated[at] = is_first || old[at] != new[at];
-                    let totals = self.program.contribute(partition.vertex(part * PART + at), &old[at], &new[at]);
-                    report = report.and(Report { changed: is_updated[at].into(), totals });
-                    if is_updated[at] {
-                        old[at].clone_from(&new[at]);
+                for (at, ((old, new), is_updated)) in old.iter_mut().zip(new).zip(is_updated).enumerate() {
+                    *is_updated = is_first || old != new;
+                    let totals = self.program.contribute(partition.vertex(part * PART + at), old, new);
+                    report = report.and(Report { changed: (*is_updated).into(), totals });
+                    if *is_updated {
+                        old.clone_from(new);
                     }
                 }
                 report

@@ -44,12 +44,6 @@ pub enum Call {
         left: Option<Duration>,
         query: Vec<u8>,
     },
-    /// A word about an analysis that runs on several nodes. Those who analyse know what it means. What a client has begun in this way ends with
-    /// its connection.
-    Analyze {
-        left: Option<Duration>,
-        asked: Opaque,
-    },
     /// Waits for the commit of a query that has run.
     Outcome(RequestId),
     /// Waits for a turn to write, at most so long. It may be asked again. Who asks gives it a number.
@@ -106,6 +100,12 @@ pub enum Call {
     },
     /// Ends the node.
     Stop,
+    /// A word about an analysis that runs on several nodes. Those who analyse know what it means. What a client has begun in this way ends with
+    /// its connection.
+    Analyze {
+        left: Option<Duration>,
+        asked: Opaque,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -128,8 +128,6 @@ pub enum Reply {
     },
     /// Whoever asked must run the query, or the analysis. Nothing of it was stored.
     NotRun,
-    /// What is said of an analysis.
-    Analyzed(Opaque),
     /// The turn is yours.
     Turn,
     /// Somebody else has it.
@@ -156,6 +154,8 @@ pub enum Reply {
     Status(NodeStatus),
     Forgotten,
     Stopping,
+    /// What is said of an analysis.
+    Analyzed(Opaque),
 }
 
 /// A shard at a cut that is kept.

@@ -12,6 +12,7 @@ use mangrove_graph::{ElementKind, GraphView, KeyId, LabelId, Numbering, ReadCont
 use mangrove_query::Parameters;
 use mangrove_query::diagnostics::suggest;
 
+use super::columns::{self, Ids};
 use super::kept::Projections;
 use super::{AnalyzeError, AnalyzeOptions, Result, filters};
 use crate::backend::{GraphParts, InParts};
@@ -68,6 +69,8 @@ pub type Source<'a> = Option<(&'a Projections, u64)>;
 pub struct Answer {
     pub outcome: Outcome,
     pub numbering: Numbering,
+    /// The ids of these vertices, if they were read before the algorithm ran.
+    pub ids: Option<Ids>,
     pub reading: Duration,
     pub running: Duration,
 }
@@ -165,7 +168,7 @@ impl<'a> Question<'a> {
         let outcome = outcome.ok_or_else(no_program)?;
         let running = started.elapsed() - reading;
         tracing::info!(algorithm = self.about.name, seconds = running.as_secs_f64(), "analysed");
-        Ok(Answer { outcome, numbering: projection.numbering().clone(), reading, running })
+        Ok(Answer { outcome, numbering: projection.numbering().clone(), ids: None, reading, running })
     }
 
     fn fits(&self, needed: u64) -> Result<()> {
@@ -191,6 +194,8 @@ impl<'a> Question<'a> {
         let numbering = self.selection.numbering(*view)?;
         let Some(divided) = algorithm.divided(&numbering)? else { return Ok(None) };
         self.fits(VALUE_BYTES * numbering.count())?;
+        // Nodes do not keep the graph at this point for as long as a program may run.
+        let ids = columns::ids(*view, &numbering)?;
         let id_order = if divided.reads_ids() { project::of_ids(*view, &numbering, limits)? } else { Vec::new() };
         let numbered = started.elapsed();
         let (selection, (threads, memory_bytes)) = (&self.selection, self.given);
@@ -201,7 +206,7 @@ impl<'a> Question<'a> {
         let reading = numbered + ran.reading;
         let running = started.elapsed().saturating_sub(reading);
         tracing::info!(algorithm = self.about.name, seconds = running.as_secs_f64(), "analysed on the nodes");
-        Ok(Some(Answer { outcome, numbering, reading, running }))
+        Ok(Some(Answer { outcome, numbering, ids: Some(ids), reading, running }))
     }
 }
 

@@ -19,6 +19,8 @@ use crate::backend::{InParts, RanInParts};
 const PAGE: u64 = 1 << 20;
 /// How often the client looks whether it should stop.
 const LOOK: Duration = Duration::from_millis(20);
+/// How often the client shows how far the work is.
+const BETWEEN_SHOWS: Duration = Duration::from_millis(50);
 /// How long a node may take to hear that nobody needs a job any more. It learns so from the end of the connection, too.
 const ENDING: Duration = Duration::from_secs(1);
 
@@ -188,8 +190,12 @@ impl Crew<'_> {
 
     /// Lets all parts go on from round to round, until they have ended.
     fn steps(&self, mut told: Vec<Told>, show: &mut dyn FnMut(Stage)) -> Result<Ended> {
+        let mut shown: Option<Instant> = None;
         for round in 0.. {
-            show(Stage { name: "steps on the nodes", done: round, of: 0 });
+            if shown.is_none_or(|shown| shown.elapsed() >= BETWEEN_SHOWS) {
+                show(Stage { name: "steps on the nodes", done: round, of: 0 });
+                shown = Some(Instant::now());
+            }
             if told.iter().all(|told| matches!(told, Told::Done(_))) {
                 break;
             }
@@ -244,7 +250,8 @@ impl Drop for Crew<'_> {
 /// What all parts came to.
 fn ended(parts: &[Finished]) -> Result<Ended> {
     let Some(first) = parts.first() else { return Err(out_of_step()) };
-    if parts.iter().any(|part| (part.steps, part.totals) != (first.steps, first.totals)) {
+    let came_to = |part: &Finished| (part.steps, part.totals.map(f64::to_bits));
+    if parts.iter().any(|part| came_to(part) != came_to(first)) {
         return Err(out_of_step());
     }
     let sum = |of: fn(&Finished) -> u64| parts.iter().map(of).sum();

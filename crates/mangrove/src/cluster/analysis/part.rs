@@ -51,7 +51,7 @@ fn run(place: &Place, job: &Job, plan: PartPlan, limits: &ReadContext) -> Result
     let graph = cut.graph(placement, &reader);
     let is_here = |vertex: VertexId| owners.get(usize::from(vertex.shard())) == Some(&at);
     let reading = Reading { threads, bytes_max, limits, show: &mut |_| () };
-    let listed = divided.listed(selection.is_directed);
+    let listed = divided.listed(selection.is_directed, names.len());
     let lists = PartLists::read(&graph, places, &selection, listed, (&is_here, vertices), reading)?;
     drop((graph, shards, cut)); // nothing else is read
     let between = Between::new(job, ways(place, &names, at)?, limits.clone());
