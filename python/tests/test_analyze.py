@@ -277,7 +277,7 @@ def test_vertex_programs_give_the_same_over_any_number_of_partitions(tmp_path, d
             summary = program.summary
             assert (summary.pop("bytes_sent") > 0) == (summary.pop("values_sent") > 0) == (partitions > 1)
             assert summary.pop("steps") > 0
-            if "iterations" in summary:
+            if "iterations" in summary and "communities" not in summary:
                 close(program.to_dict(), kernel.to_dict())
             else:
                 assert program.to_dict() == kernel.to_dict()

@@ -1,8 +1,9 @@
 //! What an algorithm is.
 
-use mangrove_graph::Value;
+use mangrove_graph::{Numbering, Value};
+use serde::{Deserialize, Serialize};
 
-use crate::engine::{Placement, Sent};
+use crate::engine::Sent;
 use crate::error::Result;
 use crate::project::{Needs, Projection};
 use crate::run::Run;
@@ -20,15 +21,46 @@ pub trait Algorithm: Send + Sync {
     /// Runs on the threads of the current pool.
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome>;
 
-    /// What it reads as a vertex program: edges from those that a vertex reads.
-    fn needs_divided(&self) -> Needs {
-        Needs { incoming: true, outgoing: false, ..self.needs() }
+    /// What it reads as a vertex program: edges from those that a vertex reads. `None` if it is no vertex program.
+    fn needs_divided(&self) -> Option<Needs> {
+        None
     }
 
-    /// Runs as a vertex program over partitions, with the same outcome; `None` if it is none.
-    fn run_divided(&self, _graph: &Projection, _placement: Placement, _run: &Run) -> Result<Option<Outcome>> {
+    /// The same as a vertex program, over vertices with these numbers; `None` if it is none.
+    ///
+    /// # Errors
+    /// If its options make no sense, or name a vertex that has no number.
+    fn divided(&self, _numbering: &Numbering) -> Result<Option<Divided>> {
         Ok(None)
     }
+}
+
+/// An algorithm as a vertex program, with its options. Vertices go by their numbers. Its bytes go to those who have parts of a graph.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Divided {
+    Bfs {
+        sources: Vec<u32>,
+    },
+    Cdlp {
+        iterations: u64,
+    },
+    PageRank {
+        damping: f64,
+        iterations_max: u64,
+        /// It stops if ranks change by less. 0 never stops it.
+        enough: f64,
+        /// The share of each vertex in the walks that begin anew, in the order of numbers; nothing if all have the same.
+        preference: Vec<(u32, f64)>,
+        /// Of those that cannot go on; nothing if it is as `preference`.
+        dangling: Vec<(u32, f64)>,
+        /// The ranks to begin with; nothing if all are the same.
+        start: Vec<(u32, f64)>,
+    },
+    Sssp {
+        source: u32,
+    },
+    Triangles,
+    Wcc,
 }
 
 /// What an algorithm found.

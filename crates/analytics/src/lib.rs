@@ -10,13 +10,14 @@
 
 mod algorithm;
 pub mod algorithms;
+pub mod divided;
 pub mod engine;
 mod error;
 pub mod project;
 pub mod registry;
 mod run;
 
-pub use algorithm::{Algorithm, Outcome, Values};
+pub use algorithm::{Algorithm, Divided, Outcome, Values};
 pub use error::{AnalyticsError, Result};
 pub use project::{Adjacent, NONE, Needs, Projection, Reading, Selection, VERTICES_MAX};
 pub use registry::{About, Argument, OptionKind};

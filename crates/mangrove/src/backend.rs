@@ -5,9 +5,12 @@
 //! an ingest write through a transaction; a bulk load is a transaction that went on as one.
 
 use std::path::Path;
+use std::time::Duration;
 
+use mangrove_analytics::divided::{Collected, Ended};
+use mangrove_analytics::{AnalyticsError, Divided, Selection, Stage};
 use mangrove_directory::{Bulk, CheckReport, Patience, Store, StoreStats, Transaction, Writer};
-use mangrove_graph::{GraphError, GraphView, GraphWrite, KeyId, LabelId, ReadContext, Result};
+use mangrove_graph::{GraphError, GraphView, GraphWrite, KeyId, LabelId, Numbering, ReadContext, Result};
 use mangrove_ingest::Progress;
 use mangrove_lake::LakeChanges;
 use mangrove_query::{Parameters, Query, QueryOptions};
@@ -108,10 +111,51 @@ pub trait BackendView: GraphView + Send {
         false
     }
 
+    /// The graph as parts that several processes have; `None` if all of it is here.
+    fn parts(&self) -> Option<&dyn GraphParts> {
+        None
+    }
+
     /// The key that orders the edges of a label in a copy, if the schema does not name it.
     fn noted_time(&self, _label: LabelId) -> Option<KeyId> {
         None
     }
+}
+
+/// A graph of which several processes have parts.
+pub trait GraphParts {
+    /// Runs a vertex program where the parts are; `None` if it is to be run here.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if a process ends meanwhile: it may be run again.
+    fn run(
+        &self,
+        work: &InParts<'_>,
+        limits: &ReadContext,
+        show: &mut dyn FnMut(Stage),
+    ) -> Result<Option<RanInParts>, AnalyticsError>;
+}
+
+/// A vertex program, and what it runs over.
+pub struct InParts<'a> {
+    pub divided: &'a Divided,
+    pub selection: &'a Selection,
+    /// The chosen vertices.
+    pub numbering: &'a Numbering,
+    /// The place of the id of each among all, if the program wants it.
+    pub id_order: &'a [u32],
+    /// How many threads of each process work; 0 for one for each core.
+    pub threads: usize,
+    /// The most memory that each process may take; `None` for what its machine has left.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What a vertex program came to.
+pub struct RanInParts {
+    pub all: Collected,
+    pub ended: Ended,
+    /// How long it took to read the graph.
+    pub reading: Duration,
 }
 
 /// A graph under change. Dropping it undoes everything.

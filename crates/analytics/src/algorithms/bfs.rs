@@ -5,13 +5,13 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mangrove_graph::{Value, VertexId};
+use mangrove_graph::{Numbering, Value, VertexId};
 use rayon::prelude::*;
 
 use super::CHUNK;
 use super::bits::Bits;
-use crate::algorithm::{Algorithm, Outcome, Values};
-use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
+use crate::algorithm::{Algorithm, Divided, Outcome, Values};
+use crate::engine::{Around, Reads, Step, Vertex, VertexProgram};
 use crate::error::{AnalyticsError, Result};
 use crate::project::{NONE, Needs, Projection};
 use crate::run::Run;
@@ -34,32 +34,33 @@ impl Algorithm for Bfs {
     }
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
-        let sources = numbers(graph, &self.sources)?;
+        let sources = numbers(graph.numbering(), &self.sources)?;
         let depths = depths(graph, &sources, run)?;
         let summary = summary(&depths);
         Ok(Outcome { values: Values::Counts(depths), summary })
     }
 
-    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
-        let program = Program { sources: numbers(graph, &self.sources)? };
-        let ran = engine::run(&program, graph.incoming(), &graph.out_degrees(), placement, &InMemory, run)?;
-        let summary = summary(&ran.values);
-        Ok(Some(Outcome::of_program(Values::Counts(ran.values), summary, ran.steps, ran.sent)))
+    fn needs_divided(&self) -> Option<Needs> {
+        Some(Needs { incoming: true, ..Needs::default() })
+    }
+
+    fn divided(&self, numbering: &Numbering) -> Result<Option<Divided>> {
+        Ok(Some(Divided::Bfs { sources: numbers(numbering, &self.sources)? }))
     }
 }
 
-fn summary(depths: &[u32]) -> Vec<(&'static str, Value)> {
+pub fn summary(depths: &[u32]) -> Vec<(&'static str, Value)> {
     let reached = depths.iter().filter(|depth| **depth != NONE);
     let depth = reached.clone().max().copied().unwrap_or(0);
     vec![("reached", Value::from(reached.count() as i64)), ("depth", Value::from(i64::from(depth)))]
 }
 
 /// The same as a vertex program: a vertex is reached one step after the first of its in-neighbours.
-struct Program {
-    sources: Vec<u32>,
+pub struct BfsProgram<'a> {
+    pub sources: &'a [u32],
 }
 
-impl VertexProgram for Program {
+impl VertexProgram for BfsProgram<'_> {
     type Value = u32;
 
     fn init(&self, vertex: Vertex, _vertices: usize) -> u32 {
@@ -83,8 +84,8 @@ impl VertexProgram for Program {
 }
 
 /// The numbers of vertices, which must be among the chosen ones.
-pub fn numbers(graph: &Projection, vertices: &[VertexId]) -> Result<Vec<u32>> {
-    let number = |vertex: &VertexId| graph.numbering().number(*vertex).map(|number| number as u32);
+pub fn numbers(numbering: &Numbering, vertices: &[VertexId]) -> Result<Vec<u32>> {
+    let number = |vertex: &VertexId| numbering.number(*vertex).map(|number| number as u32);
     let found: Option<Vec<u32>> = vertices.iter().map(number).collect();
     found.ok_or_else(|| AnalyticsError::invalid("the source is not among the chosen vertices: choose its label, too"))
 }

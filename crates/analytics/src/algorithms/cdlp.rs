@@ -3,12 +3,12 @@
 //! Each vertex begins with its id as label. In each iteration, all vertices at once take the label that most of their neighbours
 //! have; of several, the least. In a directed graph, a neighbour in both directions counts twice. O(E·log degree) for each iteration.
 
-use mangrove_graph::Value;
+use mangrove_graph::{Numbering, Value};
 use rayon::prelude::*;
 
 use super::CHUNK;
-use crate::algorithm::{Algorithm, Outcome, Values};
-use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
+use crate::algorithm::{Algorithm, Divided, Outcome, Values};
+use crate::engine::{Around, ByNumber, Reads, Step, Vertex, VertexProgram};
 use crate::error::Result;
 use crate::project::{Needs, Projection};
 use crate::run::Run;
@@ -45,43 +45,46 @@ impl Algorithm for Cdlp {
             }
             std::mem::swap(&mut labels, &mut next);
         }
-        let summary = vec![("communities", communities(&labels)), ("iterations", Value::from(iterations as i64))];
-        Ok(Outcome { values: named(graph, &labels), summary })
+        let summary = summary(&labels, iterations);
+        Ok(Outcome { values: named(graph.id_order(), &labels), summary })
     }
 
-    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
-        let program = Program { ids: graph.id_order(), iterations: self.iterations };
-        let ran = engine::run(&program, &*graph.around(run)?, &vec![0.0; graph.vertices()], placement, &InMemory, run)?;
-        let summary = vec![("communities", communities(&ran.values))];
-        Ok(Some(Outcome::of_program(named(graph, &ran.values), summary, ran.steps, ran.sent)))
+    fn needs_divided(&self) -> Option<Needs> {
+        Some(Needs { incoming: true, id_order: true, ..Needs::default() })
+    }
+
+    fn divided(&self, _numbering: &Numbering) -> Result<Option<Divided>> {
+        Ok(Some(Divided::Cdlp { iterations: self.iterations }))
     }
 }
 
 /// The vertices whose ids are the labels.
-fn named(graph: &Projection, labels: &[u32]) -> Values {
-    let mut with_id = vec![0u32; graph.vertices()];
-    graph.id_order().iter().enumerate().for_each(|(vertex, place)| with_id[*place as usize] = vertex as u32);
+pub fn named(id_order: &[u32], labels: &[u32]) -> Values {
+    let mut with_id = vec![0u32; id_order.len()];
+    id_order.iter().enumerate().for_each(|(vertex, place)| with_id[*place as usize] = vertex as u32);
     Values::Vertices(labels.iter().map(|label| with_id[*label as usize]).collect())
 }
 
-fn communities(labels: &[u32]) -> Value {
-    let mut labels = labels.to_vec();
-    labels.sort_unstable();
-    labels.dedup();
-    Value::from(labels.len() as i64)
+pub fn summary(labels: &[u32], iterations: u64) -> Vec<(&'static str, Value)> {
+    let mut communities = labels.to_vec();
+    communities.sort_unstable();
+    communities.dedup();
+    let count = |count: usize| Value::from(count as i64);
+    vec![("communities", count(communities.len())), ("iterations", count(iterations as usize))]
 }
 
 /// The same as a vertex program.
-struct Program<'g> {
-    ids: &'g [u32],
-    iterations: u64,
+pub struct CdlpProgram<'g> {
+    /// The place of the id of each vertex among all ids in order.
+    pub ids: ByNumber<'g, u32>,
+    pub iterations: u64,
 }
 
-impl VertexProgram for Program<'_> {
+impl VertexProgram for CdlpProgram<'_> {
     type Value = u32;
 
     fn init(&self, vertex: Vertex, _vertices: usize) -> u32 {
-        self.ids[vertex.number as usize]
+        self.ids.of(vertex.number).unwrap_or(vertex.number)
     }
 
     fn compute(&self, _step: Step, _vertex: Vertex, own: &u32, around: Around<'_, u32>) -> u32 {

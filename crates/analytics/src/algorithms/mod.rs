@@ -3,24 +3,24 @@
 //! Each says which paper it follows and what it costs, where V and E are the numbers of vertices and edges.
 
 mod betweenness;
-mod bfs;
+pub(crate) mod bfs;
 mod bits;
-mod cdlp;
+pub(crate) mod cdlp;
 mod coloring;
 mod communities;
 mod kcore;
 mod links;
 mod louvain;
 mod matching;
-mod pagerank;
+pub(crate) mod pagerank;
 mod peer_pressure;
 mod random;
 mod scc;
 mod similarity;
-mod sssp;
-mod triangles;
+pub(crate) mod sssp;
+pub(crate) mod triangles;
 mod walks;
-mod wcc;
+pub(crate) mod wcc;
 mod weights;
 
 pub use betweenness::Betweenness;

@@ -8,13 +8,13 @@
 
 use std::borrow::Cow;
 
-use mangrove_graph::{Value, VertexId};
+use mangrove_graph::{Numbering, Value, VertexId};
 use rayon::prelude::*;
 
 use super::CHUNK;
-use super::weights::by_number;
-use crate::algorithm::{Algorithm, Outcome, Values};
-use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
+use super::weights::given;
+use crate::algorithm::{Algorithm, Divided, Outcome, Values};
+use crate::engine::{Around, Reads, Step, Vertex, VertexProgram};
 use crate::error::{AnalyticsError, Result};
 use crate::project::{Adjacent, Needs, Projection};
 use crate::run::Run;
@@ -55,19 +55,23 @@ impl Algorithm for PageRank {
             iterations += 1;
             run.advance(1)?;
         }
-        Ok(Outcome { values: Values::Reals(ranks.current), summary: self.summary(iterations, change < enough) })
+        Ok(Outcome { values: Values::Reals(ranks.current), summary: summary(iterations, enough, change) })
     }
 
-    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
+    fn needs_divided(&self) -> Option<Needs> {
+        Some(self.needs())
+    }
+
+    fn divided(&self, numbering: &Numbering) -> Result<Option<Divided>> {
         let (iterations_max, enough) = self.bounds()?;
-        let edges = edges(graph);
-        let out_degrees = divisors(graph, &edges)?;
-        let (anew, start) = (self.anew(graph)?, self.start(graph)?);
-        let program = Program { damping: self.damping, anew: &anew, start: &start, iterations_max, enough };
-        let ran = engine::run(&program, &edges, &out_degrees, placement, &InMemory, run)?;
-        let ranks: Vec<f64> = ran.values.iter().zip(&out_degrees).map(|(given, out)| rank(*given, *out)).collect();
-        let summary = self.summary(ran.steps, ran.totals[1] < enough);
-        Ok(Some(Outcome::of_program(Values::Reals(ranks), summary, ran.steps, ran.sent)))
+        Ok(Some(Divided::PageRank {
+            damping: self.damping,
+            iterations_max,
+            enough,
+            preference: shares(numbering, &self.preferred, "preference")?,
+            dangling: shares(numbering, &self.dangling, "dangling weight")?,
+            start: shares(numbering, &self.started, "first rank")?,
+        }))
     }
 }
 
@@ -89,89 +93,138 @@ impl PageRank {
         })
     }
 
-    fn summary(&self, iterations: u64, converged: bool) -> Vec<(&'static str, Value)> {
-        let mut summary = vec![("iterations", Value::from(iterations as i64))];
-        if let Until::Tolerance(..) = self.until {
-            summary.push(("converged", Value::from(converged)));
-        }
-        summary
-    }
-
     /// Where walks begin anew.
-    fn anew(&self, graph: &Projection) -> Result<Anew> {
+    fn anew(&self, graph: &Projection) -> Result<Anew<Vec<f64>>> {
         Ok(Anew {
-            preference: shares(graph, &self.preferred, "preference")?,
-            dangling: shares(graph, &self.dangling, "dangling weight")?,
+            preference: all_shares(graph, &self.preferred, "preference")?,
+            dangling: all_shares(graph, &self.dangling, "dangling weight")?,
         })
     }
 
     /// The ranks to begin with; nothing if they are all the same.
     fn start(&self, graph: &Projection) -> Result<Vec<f64>> {
-        shares(graph, &self.started, "first rank")
+        all_shares(graph, &self.started, "first rank")
     }
 }
 
-/// The share of each vertex in the sum of some weights; nothing if there are none.
-fn shares(graph: &Projection, weights: &[(VertexId, f64)], what: &str) -> Result<Vec<f64>> {
-    if weights.is_empty() {
-        return Ok(Vec::new());
+/// `enough` is the change that is small enough to stop, and 0 without a tolerance.
+pub fn summary(iterations: u64, enough: f64, change: f64) -> Vec<(&'static str, Value)> {
+    let mut summary = vec![("iterations", Value::from(iterations as i64))];
+    if enough > 0.0 {
+        summary.push(("converged", Value::from(change < enough)));
     }
-    let mut shares = by_number(graph, weights, what)?;
-    let sum: f64 = shares.iter().sum();
-    if sum <= 0.0 {
+    summary
+}
+
+/// The shares of vertices in the sum of some weights, in the order of numbers; nothing if there are none.
+fn shares(numbering: &Numbering, weights: &[(VertexId, f64)], what: &str) -> Result<Vec<(u32, f64)>> {
+    let mut shares = given(numbering, weights, what)?;
+    let sum: f64 = shares.iter().map(|(_, weight)| weight).sum();
+    if !weights.is_empty() && sum <= 0.0 {
         return Err(AnalyticsError::invalid(format!("all {what}s are 0")));
     }
-    shares.iter_mut().for_each(|share| *share /= sum);
+    shares.iter_mut().for_each(|(_, share)| *share /= sum);
     Ok(shares)
 }
 
-/// The share of each vertex in the walks that begin anew; nothing if all have the same.
-struct Anew {
-    preference: Vec<f64>,
-    /// Of those that cannot go on; nothing if it is as `preference`.
-    dangling: Vec<f64>,
+/// The same for all vertices.
+fn all_shares(graph: &Projection, weights: &[(VertexId, f64)], what: &str) -> Result<Vec<f64>> {
+    if weights.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut all = vec![0.0; graph.vertices()];
+    for (number, share) in shares(graph.numbering(), weights, what)? {
+        all[number as usize] = share;
+    }
+    Ok(all)
 }
 
-impl Anew {
+/// Something that each vertex has a share of.
+pub trait Shared: Sync {
+    /// Whether all have the same.
+    fn is_even(&self) -> bool;
+
+    fn of(&self, vertex: usize) -> f64;
+}
+
+impl Shared for Vec<f64> {
+    fn is_even(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn of(&self, vertex: usize) -> f64 {
+        self[vertex]
+    }
+}
+
+/// The shares of those that have one, in the order of numbers.
+impl Shared for &[(u32, f64)] {
+    fn is_even(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn of(&self, vertex: usize) -> f64 {
+        let place = self.binary_search_by_key(&(vertex as u32), |(number, _)| *number);
+        place.map_or(0.0, |place| self[place].1)
+    }
+}
+
+/// The share of each vertex in the walks that begin anew; even if all have the same.
+pub struct Anew<S> {
+    pub preference: S,
+    /// Of those that cannot go on; even if it is as `preference`.
+    pub dangling: S,
+}
+
+impl<S: Shared> Anew<S> {
     /// What each vertex gets, if `kept` is on vertices without edges.
     fn step(&self, damping: f64, kept: f64, vertices: usize) -> impl Fn(usize) -> f64 + Sync {
         let (begun, kept) = (1.0 - damping, damping * kept);
         let [to_each, begun_each] = [begun + kept, begun].map(|amount| amount / vertices as f64);
-        move |vertex| match (&self.preference[..], &self.dangling[..]) {
-            ([], []) => to_each,
-            (preference, []) => (begun + kept) * preference[vertex],
-            ([], dangling) => begun_each + kept * dangling[vertex],
-            (preference, dangling) => begun * preference[vertex] + kept * dangling[vertex],
+        let (preference, dangling) = (&self.preference, &self.dangling);
+        move |vertex| match (preference.is_even(), dangling.is_even()) {
+            (true, true) => to_each,
+            (false, true) => (begun + kept) * preference.of(vertex),
+            (true, false) => begun_each + kept * dangling.of(vertex),
+            (false, false) => begun * preference.of(vertex) + kept * dangling.of(vertex),
         }
     }
 }
 
 /// The edges that ranks follow. A loop of an undirected graph is one way back, as NetworkX has it.
-fn edges(graph: &Projection) -> Cow<'_, Adjacent> {
+pub fn edges(graph: &Projection) -> Cow<'_, Adjacent> {
     if graph.is_directed() { Cow::Borrowed(graph.incoming()) } else { graph.incoming().with_loops_once() }
 }
 
 /// By what a rank is divided before it follows an edge: the number of outgoing edges, or the sum of their weights.
-fn divisors(graph: &Projection, edges: &Adjacent) -> Result<Vec<f64>> {
+pub fn divisors(graph: &Projection, edges: &Adjacent) -> Result<Vec<f64>> {
+    check_weights(edges)?;
+    let sums = graph.out_degrees_in(edges);
+    check_sums(&sums)?;
+    Ok(sums)
+}
+
+/// Fails if ranks cannot follow some edge.
+pub fn check_weights(edges: &Adjacent) -> Result<()> {
     match edges.weights().iter().any(|weight| *weight < 0.0 || weight.is_infinite()) {
         true => Err(AnalyticsError::invalid("PageRank needs weights that are finite and not negative")),
-        false => {
-            let sums = graph.out_degrees_in(edges);
-            let is_odd = |sum: &f64| *sum != 0.0 && !(sum.is_normal() && (1.0 / sum).is_finite());
-            match sums.iter().any(is_odd) {
-                true => {
-                    Err(AnalyticsError::invalid("the weights of a vertex's edges are too great or too small to be added up"))
-                }
-                false => Ok(sums),
-            }
-        }
+        false => Ok(()),
+    }
+}
+
+/// Fails if ranks cannot be divided by some sum of weights.
+pub fn check_sums(sums: &[f64]) -> Result<()> {
+    let is_odd = |sum: &f64| *sum != 0.0 && !(sum.is_normal() && (1.0 / sum).is_finite());
+    match sums.iter().any(is_odd) {
+        true => Err(AnalyticsError::invalid("the weights of a vertex's edges are too great or too small to be added up")),
+        false => Ok(()),
     }
 }
 
 struct Ranks<'g> {
     incoming: &'g Adjacent,
     damping: f64,
-    anew: Anew,
+    anew: Anew<Vec<f64>>,
     chunks: Vec<std::ops::Range<usize>>,
     divisors: Vec<f64>,
     current: Vec<f64>,
@@ -180,7 +233,7 @@ struct Ranks<'g> {
 }
 
 impl<'g> Ranks<'g> {
-    fn new(graph: &Projection, incoming: &'g Adjacent, damping: f64, anew: Anew, start: Vec<f64>) -> Result<Self> {
+    fn new(graph: &Projection, incoming: &'g Adjacent, damping: f64, anew: Anew<Vec<f64>>, start: Vec<f64>) -> Result<Self> {
         let vertices = graph.vertices();
         let divisors = divisors(graph, incoming)?;
         let current = match start.is_empty() {
@@ -266,34 +319,36 @@ fn split<'a, T>(mut all: &'a mut [T], ranges: &[std::ops::Range<usize>]) -> Vec<
 }
 
 /// The same as a vertex program. The value of a vertex is what it gives along each edge, or its rank if it has none.
-struct Program<'a> {
-    damping: f64,
-    anew: &'a Anew,
-    start: &'a [f64],
-    iterations_max: u64,
-    enough: f64,
+pub struct RankProgram<'a> {
+    pub damping: f64,
+    pub anew: Anew<&'a [(u32, f64)]>,
+    /// The ranks to begin with; nothing if all are the same.
+    pub start: &'a [(u32, f64)],
+    pub iterations_max: u64,
+    pub enough: f64,
 }
 
-fn rank(given: f64, out_degree: f64) -> f64 {
+/// The rank of a vertex whose value this is.
+pub fn rank(given: f64, out_degree: f64) -> f64 {
     if out_degree > 0.0 { given * out_degree } else { given }
 }
 
-fn given(rank: f64, out_degree: f64) -> f64 {
+fn share(rank: f64, out_degree: f64) -> f64 {
     if out_degree > 0.0 { rank / out_degree } else { rank }
 }
 
-impl VertexProgram for Program<'_> {
+impl VertexProgram for RankProgram<'_> {
     type Value = f64;
 
     fn init(&self, vertex: Vertex, vertices: usize) -> f64 {
-        let rank = self.start.get(vertex.number as usize).copied();
-        given(rank.unwrap_or(1.0 / vertices as f64), vertex.out_degree)
+        let rank = if self.start.is_even() { 1.0 / vertices as f64 } else { self.start.of(vertex.number as usize) };
+        share(rank, vertex.out_degree)
     }
 
     fn compute(&self, step: Step, vertex: Vertex, _own: &f64, around: Around<'_, f64>) -> f64 {
         let received: f64 = around.weighted().map(|(given, weight)| given * weight).sum();
         let renewed = self.anew.step(self.damping, step.totals[0], step.vertices);
-        given(renewed(vertex.number as usize) + self.damping * received, vertex.out_degree)
+        share(renewed(vertex.number as usize) + self.damping * received, vertex.out_degree)
     }
 
     /// The ranks of those that have no edge to give along, and by how much ranks have changed.

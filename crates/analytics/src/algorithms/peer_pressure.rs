@@ -62,7 +62,7 @@ impl PeerPressure {
     fn strengths(&self, graph: &Projection) -> Result<Vec<f64>> {
         match self.votes.is_empty() {
             true => Ok(vec![1.0; graph.vertices()]),
-            false => by_number(graph, &self.votes, "vote"),
+            false => by_number(graph.numbering(), &self.votes, "vote"),
         }
     }
 

@@ -7,12 +7,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use mangrove_graph::{Value, VertexId};
+use mangrove_graph::{Numbering, Value, VertexId};
 use rayon::prelude::*;
 
 use super::bfs::numbers;
-use crate::algorithm::{Algorithm, Outcome, Values};
-use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
+use crate::algorithm::{Algorithm, Divided, Outcome, Values};
+use crate::engine::{Around, Reads, Step, Vertex, VertexProgram};
 use crate::error::{AnalyticsError, Result};
 use crate::project::{Adjacent, Needs, Projection};
 use crate::run::Run;
@@ -36,34 +36,42 @@ impl Algorithm for Sssp {
     }
 
     fn run(&self, graph: &Projection, run: &Run) -> Result<Outcome> {
-        let source = numbers(graph, &[self.source])?[0];
-        let delta = match self.delta {
-            Some(delta) if delta > 0.0 && delta.is_finite() => delta,
-            Some(delta) => return Err(AnalyticsError::invalid(format!("delta is {delta}; it must be greater than 0"))),
-            None => suitable_delta(graph.outgoing()),
-        };
+        let source = numbers(graph.numbering(), &[self.source])?[0];
+        let delta = self.delta()?.unwrap_or_else(|| suitable_delta(graph.outgoing()));
         let lengths = lengths(graph, source, delta, run)?;
         let summary = summary(&lengths);
         Ok(Outcome { values: Values::Reals(lengths), summary })
     }
 
-    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
-        let program = Program { source: numbers(graph, &[self.source])?[0] };
-        let incoming = graph.incoming();
-        check(incoming)?;
-        let ran = engine::run(&program, incoming, &graph.out_degrees(), placement, &InMemory, run)?;
-        let summary = summary(&ran.values);
-        Ok(Some(Outcome::of_program(Values::Reals(ran.values), summary, ran.steps, ran.sent)))
+    fn needs_divided(&self) -> Option<Needs> {
+        Some(Needs { incoming: true, ..Needs::default() })
+    }
+
+    fn divided(&self, numbering: &Numbering) -> Result<Option<Divided>> {
+        self.delta()?; // it changes the speed of the kernel only
+        Ok(Some(Divided::Sssp { source: numbers(numbering, &[self.source])?[0] }))
     }
 }
 
-fn summary(lengths: &[f64]) -> Vec<(&'static str, Value)> {
+impl Sssp {
+    /// The width of a bucket, if it is given.
+    fn delta(&self) -> Result<Option<f64>> {
+        match self.delta {
+            Some(delta) if !(delta > 0.0 && delta.is_finite()) => {
+                Err(AnalyticsError::invalid(format!("delta is {delta}; it must be greater than 0")))
+            }
+            delta => Ok(delta),
+        }
+    }
+}
+
+pub fn summary(lengths: &[f64]) -> Vec<(&'static str, Value)> {
     let reached = lengths.iter().filter(|length| length.is_finite()).count();
     vec![("reached", Value::from(reached as i64))]
 }
 
 /// A path does not get shorter by going on.
-fn check(edges: &Adjacent) -> Result<()> {
+pub fn check(edges: &Adjacent) -> Result<()> {
     match edges.weights().par_iter().find_any(|weight| **weight < 0.0) {
         Some(weight) => {
             Err(AnalyticsError::invalid(format!("an edge has the weight {weight}; shortest paths need 0 or more")))
@@ -73,11 +81,11 @@ fn check(edges: &Adjacent) -> Result<()> {
 }
 
 /// The same as a vertex program: a path is as short as the shortest over an in-neighbour.
-struct Program {
-    source: u32,
+pub struct SsspProgram {
+    pub source: u32,
 }
 
-impl VertexProgram for Program {
+impl VertexProgram for SsspProgram {
     type Value = f64;
 
     fn init(&self, vertex: Vertex, _vertices: usize) -> f64 {

@@ -6,12 +6,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mangrove_graph::Value;
+use mangrove_graph::{Numbering, Value};
 use rayon::prelude::*;
 
 use super::links::Links;
-use crate::algorithm::{Algorithm, Outcome, Values};
-use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
+use crate::algorithm::{Algorithm, Divided, Outcome, Values};
+use crate::engine::{Around, Reads, Step, Vertex, VertexProgram};
 use crate::error::Result;
 use crate::project::{Needs, Projection};
 use crate::run::Run;
@@ -39,32 +39,32 @@ impl Algorithm for Triangles {
         Ok(Outcome { values: Values::Totals(found), summary })
     }
 
-    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
-        let around = graph.around(run)?;
-        let ran = engine::run(&Program, &around, &vec![0.0; graph.vertices()], placement, &InMemory, run)?;
-        let found: Vec<u64> = ran.values.iter().map(|value| total(value)).collect();
-        let summary = summary(&found);
-        Ok(Some(Outcome::of_program(Values::Totals(found), summary, ran.steps, ran.sent)))
+    fn needs_divided(&self) -> Option<Needs> {
+        Some(Needs { incoming: true, ..Needs::default() })
+    }
+
+    fn divided(&self, _numbering: &Numbering) -> Result<Option<Divided>> {
+        Ok(Some(Divided::Triangles))
     }
 }
 
-fn summary(found: &[u64]) -> Vec<(&'static str, Value)> {
+pub fn summary(found: &[u64]) -> Vec<(&'static str, Value)> {
     let total = found.iter().sum::<u64>() / 3;
     vec![("triangles", Value::from(total as i64))]
 }
 
 /// The same as a vertex program, whose values have any length: first a vertex's own number, then those of its neighbours, and at last
 /// the number of triangles in two parts.
-struct Program;
+pub struct TriangleProgram;
 
 const STEPS: u64 = 2;
 
 /// The number that two parts make.
-fn total(parts: &[u32]) -> u64 {
+pub fn total(parts: &[u32]) -> u64 {
     parts.iter().rev().fold(0, |total, part| total << 32 | u64::from(*part))
 }
 
-impl VertexProgram for Program {
+impl VertexProgram for TriangleProgram {
     type Value = Vec<u32>;
 
     fn init(&self, vertex: Vertex, _vertices: usize) -> Vec<u32> {

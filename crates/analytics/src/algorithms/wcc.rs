@@ -7,12 +7,12 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mangrove_graph::Value;
+use mangrove_graph::{Numbering, Value};
 use rayon::prelude::*;
 
 use super::CHUNK;
-use crate::algorithm::{Algorithm, Outcome, Values};
-use crate::engine::{self, Around, InMemory, Placement, Reads, Step, Vertex, VertexProgram};
+use crate::algorithm::{Algorithm, Divided, Outcome, Values};
+use crate::engine::{Around, Reads, Step, Vertex, VertexProgram};
 use crate::error::Result;
 use crate::project::{Adjacent, Needs, Projection};
 use crate::run::Run;
@@ -36,23 +36,24 @@ impl Algorithm for Wcc {
         Ok(Outcome { values: Values::Vertices(components), summary })
     }
 
-    fn run_divided(&self, graph: &Projection, placement: Placement, run: &Run) -> Result<Option<Outcome>> {
-        let around = graph.around(run)?;
-        let ran = engine::run(&Program, &around, &vec![0.0; graph.vertices()], placement, &InMemory, run)?;
-        let summary = summary(&ran.values);
-        Ok(Some(Outcome::of_program(Values::Vertices(ran.values), summary, ran.steps, ran.sent)))
+    fn needs_divided(&self) -> Option<Needs> {
+        Some(self.needs())
+    }
+
+    fn divided(&self, _numbering: &Numbering) -> Result<Option<Divided>> {
+        Ok(Some(Divided::Wcc))
     }
 }
 
-fn summary(components: &[u32]) -> Vec<(&'static str, Value)> {
+pub fn summary(components: &[u32]) -> Vec<(&'static str, Value)> {
     let count = components.par_iter().enumerate().filter(|(vertex, first)| *vertex == **first as usize).count();
     vec![("components", Value::from(count as i64))]
 }
 
 /// The same as a vertex program: a vertex takes the least number that it sees.
-struct Program;
+pub struct WccProgram;
 
-impl VertexProgram for Program {
+impl VertexProgram for WccProgram {
     type Value = u32;
 
     fn init(&self, vertex: Vertex, _vertices: usize) -> u32 {

@@ -3,6 +3,7 @@
 //! ```text
 //!   VertexProgram   init, and compute from the values of in-neighbours
 //!   Partition       some of the vertices, and where the values that they read lie
+//!   PartOf          makes the partition of a process that has a part of the graph
 //!   Transport       carries frames of values between partitions, and adds up what they report
 //!   steps           compute, publish, exchange, again
 //! ```
@@ -12,6 +13,8 @@
 //! then on each value that has changed crosses once to each partition that reads it, in an order that both know: so frames carry no
 //! ids.
 
+mod by_number;
+mod part;
 mod partition;
 mod placement;
 mod program;
@@ -19,8 +22,12 @@ mod steps;
 mod transport;
 mod value;
 
+pub use by_number::ByNumber;
+pub use part::{OutDegrees, PartOf};
+pub use partition::{Partition, divide};
 pub use placement::Placement;
 pub use program::{Around, Reads, Step, Vertex, VertexProgram};
-pub use steps::{Ran, Sent, run};
+pub use steps::{PartsRan, Ran, Sent, run, run_parts};
 pub use transport::{Frame, InMemory, Report, Transport};
 pub use value::VertexValue;
+pub(crate) use value::{read_all, write_all};

@@ -6,14 +6,15 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::placement::Placement;
-use super::transport::{Frame, Transport};
+use super::program::Vertex;
+use super::transport::{Frame, Report, Transport};
 use super::value::{read_all, write_all};
 use crate::error::{AnalyticsError, Result};
 use crate::project::Adjacent;
 use crate::run::Run;
 
 /// Edges and vertices that a thread takes at a time.
-const CHUNK: u64 = 1 << 14;
+pub(super) const CHUNK: u64 = 1 << 14;
 
 /// The vertices of a partition. Values lie in slots: first those of its own vertices, then those of others that it reads.
 pub struct Partition<'e> {
@@ -21,6 +22,8 @@ pub struct Partition<'e> {
     pub numbers: Vec<u32>,
     /// The slots that each vertex reads, and the weights of the edges.
     pub reads: Cow<'e, Adjacent>,
+    /// For each vertex, the number of its outgoing edges, or the sum of their weights.
+    pub out_degrees: Cow<'e, [f64]>,
     /// Vertices that a thread takes at a time.
     pub chunks: Vec<Range<usize>>,
     /// Where the values from each other partition lie.
@@ -30,15 +33,23 @@ pub struct Partition<'e> {
 }
 
 impl Partition<'_> {
+    /// One of its vertices.
+    #[inline]
+    pub fn vertex(&self, place: usize) -> Vertex {
+        Vertex { number: self.numbers[place], out_degree: self.out_degrees[place] }
+    }
+
     /// The number of slots.
     pub fn slots(&self) -> usize {
         self.remote.last().map_or(self.numbers.len(), |last| last.end)
     }
 }
 
-/// Shares the vertices among partitions, which tell each other what they read. O(vertices + edges·log).
+/// Shares the vertices among partitions of this process, which tell each other what they read. Edges lead from those that are read to
+/// those that read, and `out_degrees` has one entry for each vertex. O(vertices + edges·log).
 pub fn divide<'e>(
     edges: &'e Adjacent,
+    out_degrees: &'e [f64],
     placement: Placement,
     transport: &dyn Transport,
     run: &Run,
@@ -51,7 +62,7 @@ pub fn divide<'e>(
         places[vertex] = numbers[*owner as usize].len() as u32;
         numbers[*owner as usize].push(vertex as u32);
     }
-    let whole = Whole { edges, owners: &owners, places: &places, partitions: numbers.len() };
+    let whole = Whole { edges, out_degrees, owners: &owners, places: &places, partitions: numbers.len() };
     let found = numbers.into_par_iter().enumerate().map(|(at, numbers)| whole.partition(at as u32, numbers, run));
     let found = found.collect::<Result<Vec<(Partition<'e>, Subscriptions)>>>()?;
     let (mut partitions, subscriptions): (Vec<Partition<'e>>, Vec<Subscriptions>) = found.into_iter().unzip();
@@ -64,7 +75,7 @@ pub fn divide<'e>(
         }
     }
     // What others subscribe to is what a partition publishes to them.
-    for frame in transport.exchange(frames)? {
+    for frame in transport.exchange(frames, Report::default())?.0 {
         let wrong = || AnalyticsError::invalid("a partition asks for vertices that are not there");
         let list: Vec<u32> = read_all(&frame.bytes, frame.bytes.len() / 4).ok_or_else(wrong)?;
         let publisher = partitions.get_mut(frame.to as usize).ok_or_else(wrong)?;
@@ -82,6 +93,7 @@ type Subscriptions = Vec<Vec<u32>>;
 /// All edges, and who owns the vertices.
 struct Whole<'a, 'e> {
     edges: &'e Adjacent,
+    out_degrees: &'e [f64],
     owners: &'a [u32],
     /// The place of each vertex among those of its partition.
     places: &'a [u32],
@@ -115,13 +127,17 @@ impl<'e> Whole<'_, 'e> {
             (remote[owner as usize].start + place) as u32
         };
         // The only partition reads the edges where they are.
-        let reads = match self.partitions {
-            1 => Cow::Borrowed(self.edges),
-            _ => Cow::Owned(self.edges.part(&numbers, slot, run)?),
+        let (reads, out_degrees) = match self.partitions {
+            1 => (Cow::Borrowed(self.edges), Cow::Borrowed(self.out_degrees)),
+            _ => {
+                let own = numbers.iter().map(|vertex| self.out_degrees[*vertex as usize]).collect();
+                (Cow::Owned(self.edges.part(&numbers, slot, run)?), Cow::Owned(own))
+            }
         };
         let chunks = reads.chunks(CHUNK);
         let subscriptions =
             lists.iter().map(|list| list.iter().map(|other| self.places[*other as usize]).collect()).collect();
-        Ok((Partition { numbers, reads, chunks, publishes: vec![Vec::new(); self.partitions], remote }, subscriptions))
+        let publishes = vec![Vec::new(); self.partitions];
+        Ok((Partition { numbers, reads, out_degrees, chunks, remote, publishes }, subscriptions))
     }
 }

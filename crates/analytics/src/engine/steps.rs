@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::partition::{Partition, divide};
 use super::placement::Placement;
-use super::program::{Around, Reads, Step, Vertex, VertexProgram};
+use super::program::{Around, Reads, Step, VertexProgram};
 use super::transport::{Frame, Report, Transport};
 use super::value::{VertexValue, read_all, write_all};
 use crate::error::{AnalyticsError, Result};
@@ -21,6 +21,17 @@ pub struct Ran<V> {
     pub steps: u64,
     /// What vertices contributed after the last step.
     pub totals: [f64; 2],
+    pub sent: Sent,
+}
+
+/// What a program came to in the partitions of a process.
+pub struct PartsRan<V> {
+    /// For each partition, the values of its vertices in their order.
+    pub values: Vec<Vec<V>>,
+    pub steps: u64,
+    /// What vertices contributed after the last step, in all processes.
+    pub totals: [f64; 2],
+    /// By these partitions.
     pub sent: Sent,
 }
 
@@ -42,19 +53,37 @@ pub fn run<P: VertexProgram>(
     transport: &dyn Transport,
     run: &Run,
 ) -> Result<Ran<P::Value>> {
-    let partitions = divide(edges, placement, transport, run)?;
-    let mut running = Running { program, out_degrees, vertices: edges.vertices(), sent: Sent::default(), transport };
+    let partitions = divide(edges, out_degrees, placement, transport, run)?;
+    let PartsRan { values, steps, totals, sent } = run_parts(program, &partitions, edges.vertices(), transport, run)?;
+    let mut all: Vec<Option<P::Value>> = vec![None; edges.vertices()];
+    for (partition, values) in partitions.iter().zip(values) {
+        for (number, value) in partition.numbers.iter().zip(values) {
+            all[*number as usize] = Some(value);
+        }
+    }
+    Ok(Ran { values: all.into_iter().flatten().collect(), steps, totals, sent })
+}
+
+/// Runs a program over the partitions of this process. In all processes together there are `vertices`.
+pub fn run_parts<P: VertexProgram>(
+    program: &P,
+    partitions: &[Partition<'_>],
+    vertices: usize,
+    transport: &dyn Transport,
+    run: &Run,
+) -> Result<PartsRan<P::Value>> {
+    let mut running = Running { program, vertices, sent: Sent::default(), transport };
     let mut states: Vec<State<'_, P::Value>> = partitions.iter().map(|partition| running.begin(partition)).collect();
     run.begin("steps", 0);
-    let step =
-        |number, report: Report| Step { number, vertices: edges.vertices(), changed: report.changed, totals: report.totals };
+    let step = |number, report: Report| Step { number, vertices, changed: report.changed, totals: report.totals };
     let mut next = step(0, running.publish(&mut states, true)?);
     while !program.is_done(next) {
         states.par_iter_mut().for_each(|state| running.compute(next, state));
         next = step(next.number + 1, running.publish(&mut states, false)?);
         run.advance(1)?;
     }
-    Ok(Ran { values: collect(states, edges.vertices()), steps: next.number, totals: next.totals, sent: running.sent })
+    let values = states.into_iter().map(|state| state.next).collect();
+    Ok(PartsRan { values, steps: next.number, totals: next.totals, sent: running.sent })
 }
 
 /// A partition at work.
@@ -70,24 +99,21 @@ struct State<'p, V> {
 
 struct Running<'a, P> {
     program: &'a P,
-    out_degrees: &'a [f64],
     vertices: usize,
     sent: Sent,
     transport: &'a dyn Transport,
 }
 
 impl<P: VertexProgram> Running<'_, P> {
-    fn vertex(&self, number: u32) -> Vertex {
-        Vertex { number, out_degree: self.out_degrees[number as usize] }
-    }
-
     fn begin<'p>(&self, partition: &'p Partition<'p>) -> State<'p, P::Value> {
-        let init = |number: &u32| self.program.init(self.vertex(*number), self.vertices);
-        let next: Vec<P::Value> = partition.numbers.par_iter().map(init).collect();
+        let own = 0..partition.numbers.len();
+        let init = |place: usize| self.program.init(partition.vertex(place), self.vertices);
+        let next: Vec<P::Value> = own.into_par_iter().map(init).collect();
         let mut values = next.clone();
         // The slots of others hold anything until the first frames come, which bring all values.
-        if let Some(any) = next.first() {
-            values.resize(partition.slots(), any.clone());
+        let any = next.first().cloned();
+        if let Some(any) = any {
+            values.resize(partition.slots(), any);
         }
         State { partition, values, next, is_updated: vec![true; partition.slots()] }
     }
@@ -109,7 +135,7 @@ impl<P: VertexProgram> Running<'_, P> {
                     continue;
                 }
                 let around = Around { slots, weights: partition.reads.weights_of(vertex), values };
-                *next = self.program.compute(step, self.vertex(partition.numbers[vertex]), &values[vertex], around);
+                *next = self.program.compute(step, partition.vertex(vertex), &values[vertex], around);
             }
         });
     }
@@ -129,31 +155,31 @@ impl<P: VertexProgram> Running<'_, P> {
             self.sent.bytes += own.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>();
             frames.append(&mut own);
         }
-        for frame in self.transport.exchange(frames)? {
+        let (received, report) = self.transport.exchange(frames, report)?;
+        for frame in received {
             let wrong = || AnalyticsError::invalid("a frame of values does not fit what was subscribed to");
             let state = states.get_mut(frame.to as usize).ok_or_else(wrong)?;
             state.receive(&frame).ok_or_else(wrong)?;
         }
-        self.transport.agree(report)
+        Ok(report)
     }
 
     /// Replaces the old values of a partition by the new ones, and notes which have changed: at first, all.
     fn turn(&self, state: &mut State<'_, P::Value>, is_first: bool) -> Report {
-        let own = state.partition.numbers.len();
+        let (partition, own) = (state.partition, state.partition.numbers.len());
         let (is_updated, of_others) = state.is_updated.split_at_mut(own);
         of_others.fill(false);
-        let numbers = state.partition.numbers.par_chunks(PART);
         let old = state.values[..own].par_chunks_mut(PART);
-        let reports = numbers.zip(old).zip(state.next.par_chunks(PART)).zip(is_updated.par_chunks_mut(PART));
-        let reports: Vec<Report> = reports
-            .map(|(((numbers, old), new), is_updated)| {
+        let parts = old.zip(state.next.par_chunks(PART)).zip(is_updated.par_chunks_mut(PART)).enumerate();
+        let reports: Vec<Report> = parts
+            .map(|(part, ((old, new), is_updated))| {
                 let mut report = Report::default();
-                for (at, number) in numbers.iter().enumerate() {
-                    is_updated[at] = is_first || old[at] != new[at];
-                    let totals = self.program.contribute(self.vertex(*number), &old[at], &new[at]);
-                    report = report.and(Report { changed: is_updated[at].into(), totals });
-                    if is_updated[at] {
-                        old[at].clone_from(&new[at]);
+                for (at, ((old, new), is_updated)) in old.iter_mut().zip(new).zip(is_updated).enumerate() {
+                    *is_updated = is_first || old != new;
+                    let totals = self.program.contribute(partition.vertex(part * PART + at), old, new);
+                    report = report.and(Report { changed: (*is_updated).into(), totals });
+                    if *is_updated {
+                        old.clone_from(new);
                     }
                 }
                 report
@@ -211,15 +237,4 @@ impl<V: VertexValue> State<'_, V> {
         }
         Some(())
     }
-}
-
-/// The values of all partitions, by number.
-fn collect<V: VertexValue>(states: Vec<State<'_, V>>, vertices: usize) -> Vec<V> {
-    let mut all: Vec<Option<V>> = vec![None; vertices];
-    for state in states {
-        for (number, value) in state.partition.numbers.iter().zip(state.next) {
-            all[*number as usize] = Some(value);
-        }
-    }
-    all.into_iter().flatten().collect()
 }

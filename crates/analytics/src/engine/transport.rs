@@ -26,25 +26,18 @@ impl Report {
     }
 }
 
-/// Carries frames and reports. Each process runs some of the partitions, and calls these with what all of them have to say.
+/// Carries frames and reports. Each process runs some of the partitions, and calls this with what all of them have to say.
 pub trait Transport: Sync {
-    /// Sends frames, and returns those for the partitions of this process. Returns once all processes have sent theirs: so it is also
-    /// the barrier between steps.
-    fn exchange(&self, frames: Vec<Frame>) -> Result<Vec<Frame>>;
-
-    /// Adds up the reports of all processes.
-    fn agree(&self, report: Report) -> Result<Report>;
+    /// Sends frames and a report. Returns the frames for the partitions of this process, and the reports of all processes added up. It
+    /// returns once all processes have sent theirs: so it is also the barrier between steps.
+    fn exchange(&self, frames: Vec<Frame>, report: Report) -> Result<(Vec<Frame>, Report)>;
 }
 
 /// All partitions in one process.
 pub struct InMemory;
 
 impl Transport for InMemory {
-    fn exchange(&self, frames: Vec<Frame>) -> Result<Vec<Frame>> {
-        Ok(frames)
-    }
-
-    fn agree(&self, report: Report) -> Result<Report> {
-        Ok(report)
+    fn exchange(&self, frames: Vec<Frame>, report: Report) -> Result<(Vec<Frame>, Report)> {
+        Ok((frames, report))
     }
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use mangrove_graph::{
-    Adjacency, Direction, EdgeRef, Elements, GraphError, GraphView, Hop, KeyId, Numbering, PropertyColumn, Value, Wants,
+    Adjacency, Direction, EdgeRef, Elements, GraphError, GraphView, Hop, KeyId, Numbering, PropertyColumn, Value, VertexId,
+    Wants,
 };
 
 use rayon::prelude::*;
@@ -40,7 +41,7 @@ impl Adjacent {
     ) -> Result<Self> {
         let wants = Wants { rows: true, neighbors: true, edges: selection.weight.is_some() };
         let hop = Hop { filter: selection.edge_filter.clone(), ..Hop::along(direction, selection.edges.clone(), wants) };
-        let starts = starts(views, numbering, &hop, reading)?;
+        let starts = starts(views, numbering.count(), &|range| numbering.slice(range), &hop, reading)?;
         let edges = starts.last().copied().unwrap_or(0) as usize;
         let mut all = Self {
             others: vec![0; edges],
@@ -311,14 +312,19 @@ fn chunks(starts: &[u64], size: u64) -> Vec<Range<usize>> {
     all
 }
 
-/// Where the edges of each vertex begin, if all lead to chosen vertices.
-fn starts(views: &mut Views<'_>, numbering: &Numbering, hop: &Hop, reading: &mut Reading<'_>) -> Result<Vec<u64>> {
-    let count = numbering.count();
+/// Where the edges of each vertex begin, if all lead to chosen vertices. `slice` gives the vertices with some numbers, of so many.
+pub(super) fn starts(
+    views: &mut Views<'_>,
+    count: u64,
+    slice: &(dyn Fn(Range<u64>) -> Vec<VertexId> + Sync),
+    hop: &Hop,
+    reading: &mut Reading<'_>,
+) -> Result<Vec<u64>> {
     let batches = count.div_ceil(BATCH_VERTICES as u64) as usize;
     let mut show = |done| (reading.show)(Stage { name: "counting edges", done, of: batches as u64 });
     let degrees = views.map(batches, (reading.limits, &mut show), |view, number| {
         let first = number as u64 * BATCH_VERTICES as u64;
-        let vertices = numbering.slice(first..count.min(first + BATCH_VERTICES as u64));
+        let vertices = slice(first..count.min(first + BATCH_VERTICES as u64));
         let mut degrees = Vec::with_capacity(vertices.len());
         view.degrees(&vertices, hop, &mut degrees)?;
         Ok(degrees)
@@ -334,7 +340,7 @@ fn starts(views: &mut Views<'_>, numbering: &Numbering, hop: &Hop, reading: &mut
 }
 
 /// Ranges of vertices that are read at once.
-fn batches(starts: &[u64]) -> Vec<Range<usize>> {
+pub(super) fn batches(starts: &[u64]) -> Vec<Range<usize>> {
     let split = |chunk: Range<usize>| {
         let ends = chunk.clone().step_by(BATCH_VERTICES).skip(1).chain([chunk.end]);
         let firsts = chunk.step_by(BATCH_VERTICES);
@@ -405,7 +411,7 @@ fn sort_both(others: &mut [u32], weights: &mut [f64]) {
 }
 
 /// The weights of edges. An edge without one weighs 1.
-fn weights_of(view: &dyn GraphView, edges: &[EdgeRef], key: KeyId) -> Result<Vec<f64>> {
+pub(super) fn weights_of(view: &dyn GraphView, edges: &[EdgeRef], key: KeyId) -> Result<Vec<f64>> {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float64Type, Int64Type};
     let column = view.properties(Elements::Edges(edges), key)?;

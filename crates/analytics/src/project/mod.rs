@@ -3,20 +3,25 @@
 //! ```text
 //!   Numbering   the chosen vertices get the numbers 0, 1, 2 …
 //!   Adjacent    the other ends of the edges of each vertex, one after the other (compressed sparse rows)
+//!   PartLists   those of some vertices, for a process that has a part of the graph
 //! ```
 
 mod adjacent;
 mod gather;
 mod order;
+mod part;
 mod simple;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use mangrove_graph::{Direction, ElementKind, Filter, GraphView, KeyId, LabelId, Numbering, ReadContext, Scan};
+use serde::{Deserialize, Serialize};
 
 pub use adjacent::Adjacent;
 pub use gather::{Along, Reduce};
+pub use order::of_ids;
+pub use part::{ListBatch, Listed, PartLists, PlaceRun, Places};
 
 use crate::error::{AnalyticsError, Result};
 use crate::run::{Run, Stage, Views};
@@ -27,7 +32,7 @@ pub const VERTICES_MAX: u64 = u32::MAX as u64;
 pub const NONE: u32 = u32::MAX;
 
 /// Which part of a graph is projected.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Selection {
     /// Vertices that have one of these labels; `None` means all.
     pub vertices: Option<Vec<LabelId>>,
@@ -41,6 +46,25 @@ pub struct Selection {
     pub weight: Option<KeyId>,
     /// Whether edges lead one way only.
     pub is_directed: bool,
+}
+
+impl Selection {
+    /// The numbers of the chosen vertices.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub fn numbering(&self, view: &dyn GraphView) -> Result<Numbering> {
+        let numbering = Numbering::new(view, &self.scan())?;
+        match numbering.count() < VERTICES_MAX {
+            true => Ok(numbering),
+            false => Err(AnalyticsError::TooManyVertices { vertices: numbering.count(), most: VERTICES_MAX - 1 }),
+        }
+    }
+
+    /// A scan of the chosen vertices.
+    fn scan(&self) -> Scan {
+        Scan { labels: self.vertices.clone(), filters: self.filters.clone(), ..Scan::default() }
+    }
 }
 
 /// What an algorithm reads of a graph.
@@ -83,13 +107,8 @@ impl Projection {
     /// If there are too many vertices or too little memory, which is estimated before the edges are read; if a weight is no number.
     pub fn new(view: &dyn GraphView, selection: &Selection, needs: Needs, reading: Reading<'_>) -> Result<Self> {
         let views = Views::new(view, reading.threads)?;
-        let scan = Scan { labels: selection.vertices.clone(), filters: selection.filters.clone(), ..Scan::default() };
-        let numbering = Numbering::new(view, &scan)?;
-        if numbering.count() >= VERTICES_MAX {
-            return Err(AnalyticsError::TooManyVertices { vertices: numbering.count(), most: VERTICES_MAX - 1 });
-        }
         let nothing = Self {
-            numbering: Arc::new(numbering),
+            numbering: Arc::new(selection.numbering(view)?),
             is_directed: selection.is_directed,
             has_weights: selection.weight.is_some(),
             incoming: None,

@@ -142,6 +142,27 @@ impl HeldCut {
         self.lost.load(Ordering::Relaxed)
     }
 
+    /// From now on, this node is asked first for what it has.
+    pub fn prefer(&mut self, peer: &Arc<dyn Peer>) {
+        for shard in &mut self.shards {
+            shard.peers.sort_by_key(|other| !std::ptr::addr_eq(Arc::as_ptr(other), Arc::as_ptr(peer)));
+        }
+    }
+
+    /// One shard as a part of the graph, for a reader with these limits; `None` if there is no such shard.
+    pub fn shard(self: &Arc<Self>, shard: u16, placement: Placement, limits: &Limits) -> Option<ShardView<CutStore>> {
+        let seen = self.seen.shards.get(usize::from(shard))?;
+        let line = CutLine { cut: self.clone(), shard, limits: limits.clone() };
+        let store = Box::new(Remote::new(line, seen.known.clone()));
+        Some(ShardView::new(store, shard, placement.shards, self.seen.schema.clone()))
+    }
+
+    /// About how many edges a shard lists: those that leave its vertices, and those that come into them.
+    pub fn edges(&self, shard: u16) -> u64 {
+        let seen = self.seen.shards.get(usize::from(shard));
+        seen.map_or(0, |seen| seen.known.statistics.edges.iter().sum())
+    }
+
     /// The stores of all shards, for a reader with these limits.
     pub fn stores(self: &Arc<Self>, limits: &Limits) -> Vec<CutStore> {
         let store = |(shard, seen): (u16, &SeenShard)| {

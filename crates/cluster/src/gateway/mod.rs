@@ -253,6 +253,26 @@ impl Gateway {
         }
     }
 
+    /// The graph at a number that somebody keeps already, for a node that reads shards of its own first.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if some shard does not have that number any more.
+    pub fn cut_at(&self, number: u64, own: &Arc<dyn Peer>, limits: &ReadContext) -> Result<Arc<HeldCut>> {
+        let nodes = self.peers.with_shards()?;
+        let mut applied = Applied::new(self.placement().shards, None);
+        applied.ask_all(&nodes, true, Some(limits))?;
+        if applied.is_incomplete() {
+            applied.ask_all(&nodes, false, Some(limits))?;
+        }
+        let gone = |NotHeld { why, .. }| match why {
+            GraphError::Unavailable(what) => GraphError::Unavailable(format!("the graph at {number} is not there: {what}")),
+            error => error,
+        };
+        let mut cut = hold::hold(number, &nodes, &applied, &Seen::default()).map_err(gone)?;
+        cut.prefer(own);
+        Ok(Arc::new(cut))
+    }
+
     /// The newest cut that all shards have. Who is hurried waits for no node that seems to be frozen.
     fn newer(&self, from: u64, seen: &Seen, is_hurried: bool, limits: Option<&ReadContext>) -> Result<HeldCut> {
         let nodes = self.peers.with_shards()?;

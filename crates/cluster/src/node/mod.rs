@@ -217,7 +217,7 @@ impl Node {
         self.is_asked_to_stop.load(Ordering::Relaxed)
     }
 
-    /// From now on, it runs small queries of clients that write.
+    /// From now on, it runs small queries of clients that write, and parts of analyses.
     pub fn run_with(&self, runner: Arc<dyn Runner>) {
         *self.runner.lock().unwrap_or_else(PoisonError::into_inner) = Some(runner);
     }
@@ -228,7 +228,8 @@ impl Node {
 
     /// Gives up the writer's role, and ends its threads.
     pub fn stop(&self) {
-        drop(self.runner.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let runner = self.runner.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(runner); // without the lock: with it end sessions that ask for the runner
         self.role.leave();
         self.tail.stop();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));

@@ -16,10 +16,18 @@ use crate::overlay::Overlay;
 use crate::section::Recorder;
 use crate::transaction::{Change, INLINE_BYTES};
 
-/// Runs small queries for clients.
+/// Runs small queries for clients, and parts of their analyses.
 pub trait Runner: Send + Sync {
     /// Runs a query that writes, for somebody; `None` if whoever asks must run it. Then nothing of it was stored.
     fn run(&self, query: &[u8], request: RequestId, who: &str, limits: ReadContext) -> Option<Ran>;
+
+    /// Answers a word about an analysis, within these limits; `None` if no analyses run here. `session` is the number of who says it.
+    fn analyze(&self, _asked: &[u8], _session: u64, _limits: ReadContext) -> Option<Result<Vec<u8>>> {
+        None
+    }
+
+    /// Whoever had this number is gone. What that one has begun ends.
+    fn has_gone(&self, _session: u64) {}
 }
 
 /// A query that has run.

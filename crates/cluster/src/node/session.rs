@@ -1,6 +1,7 @@
 //! Who is connected to a node, and what it holds there. All of that ends with the connection.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use super::role::Outcome;
 use super::turns::Ticket;
 use crate::log::{PartAt, Reached, RequestId, Section, TRANSACTION_BYTES_MAX, Transaction};
 use crate::section::is_section;
-use crate::wire::{Ask, Call, HeldOf, NextLocals, Reply, answer};
+use crate::wire::{Ask, Call, HeldOf, NextLocals, Opaque, Reply, answer};
 
 /// How long a node tries to become the writer before it says who is.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -42,6 +43,10 @@ pub struct Session {
     node: Arc<Node>,
     /// Who is at the other end, for those who wait for it.
     who: String,
+    /// No other session of this process has it.
+    number: u64,
+    /// Whether the client has said something about an analysis.
+    analyzes: AtomicBool,
     held: Mutex<HashMap<(u16, u64), u32>>,
     turns: Mutex<HashMap<u64, Turn>>,
     /// Turns that were given back before they were asked for: messages of one client may overtake each other.
@@ -52,8 +57,10 @@ pub struct Session {
 
 impl Session {
     pub fn new(node: Arc<Node>, who: String) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let (number, analyzes) = (LAST.fetch_add(1, Ordering::Relaxed), AtomicBool::new(false));
         let (held, turns, ended, outcomes) = (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
-        Self { node, who, held, turns, ended, outcomes }
+        Self { node, who, number, analyzes, held, turns, ended, outcomes }
     }
 
     fn turns(&self) -> MutexGuard<'_, HashMap<u64, Turn>> {
@@ -103,6 +110,7 @@ impl Session {
             }
             Call::Ask { shard, number, left, ask } => self.ask(shard, number, left, ask, cancel),
             Call::Run { request, left, query } => self.run(request, left, &query, cancel),
+            Call::Analyze { left, asked } => self.analyze(left, &asked.0, cancel),
             Call::Outcome(request) => self.outcome(request),
             Call::Begin { turn, patience } => Ok(self.begin(turn, patience)),
             Call::Since { turn, number, own } => {
@@ -213,6 +221,17 @@ impl Session {
         Ok(Reply::Ran { given, commits })
     }
 
+    fn analyze(&self, left: Option<Duration>, asked: &[u8], cancel: CancelToken) -> Result<Reply> {
+        let Some(runner) = self.node.runner() else { return Ok(Reply::NotRun) };
+        self.analyzes.store(true, Ordering::Relaxed);
+        let deadline = left.map(|left| Instant::now() + left.min(LONGEST));
+        let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
+        match runner.analyze(asked, self.number, limits) {
+            Some(told) => Ok(Reply::Analyzed(Opaque(told?))),
+            None => Ok(Reply::NotRun),
+        }
+    }
+
     fn outcome(&self, request: RequestId) -> Result<Reply> {
         let unknown = || GraphError::Unavailable("nothing is known of this transaction".into());
         let outcome = self.outcomes().remove(&request).ok_or_else(unknown)?;
@@ -299,6 +318,11 @@ impl Drop for Session {
             if let Ok(host) = self.node.hosts.get(shard) {
                 (0..count).for_each(|_| host.release(number));
             }
+        }
+        if self.analyzes.load(Ordering::Relaxed)
+            && let Some(runner) = self.node.runner()
+        {
+            runner.has_gone(self.number);
         }
     }
 }

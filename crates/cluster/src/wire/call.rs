@@ -7,6 +7,7 @@ use mangrove_graph::{Schema, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::ask::{Answer, Ask, NextLocals};
+use super::opaque::Opaque;
 use crate::backup::{Backup, ShardCopy};
 use crate::log::{GraphRecord, Member, PartAt, Reached, RequestId, Section};
 
@@ -107,6 +108,12 @@ pub enum Call {
     DropShard {
         shard: u16,
     },
+    /// A word about an analysis that runs on several nodes. Those who analyse know what it means. What a client has begun in this way ends with
+    /// its connection.
+    Analyze {
+        left: Option<Duration>,
+        asked: Opaque,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -127,7 +134,7 @@ pub enum Reply {
         given: Vec<u8>,
         commits: bool,
     },
-    /// Whoever asked must run the query. Nothing of it was stored.
+    /// Whoever asked must run the query, or the analysis. Nothing of it was stored.
     NotRun,
     /// The turn is yours.
     Turn,
@@ -157,6 +164,8 @@ pub enum Reply {
     Stopping,
     ShardTaken,
     ShardDropped,
+    /// What is said of an analysis.
+    Analyzed(Opaque),
 }
 
 /// What was committed after a number, and what is to be.

@@ -5,6 +5,7 @@
 //!   values   columns and elements
 //!   ask      a call of the view of a shard, and its answer
 //!   error    errors
+//!   opaque   bytes that mean something to others
 //!   call     what is asked of a node, and its reply
 //! ```
 //! All of it travels by postcard. Whoever reads bytes of others needs no more memory than a few times these bytes.
@@ -13,11 +14,13 @@ mod ask;
 mod call;
 mod error;
 mod ids;
+mod opaque;
 mod values;
 
 pub use ask::{Answer, Ask, NextLocals, answer};
 pub use call::{Call, HeldOf, NodeStatus, Reply, ShardStatus, Since};
 pub use error::SentError;
+pub use opaque::Opaque;
 pub use values::{SentElements, damaged, ids};
 
 use mangrove_graph::wire::reading;

@@ -59,11 +59,12 @@ pub struct AnalyzeOptions {
     pub directed: bool,
     /// The property of vertices to write the values to, in one transaction.
     pub write: Option<String>,
-    /// 0 means one for each core.
+    /// 0 means one for each core. On a graph on many nodes, each node has so many.
     pub threads: usize,
-    /// Run as a vertex program over so many partitions, as on many machines, and count what crosses between them.
+    /// Run as a vertex program over so many partitions of this process, as on many machines, and count what crosses between them. Without it, a
+    /// vertex program runs on the nodes if the graph is there.
     pub partitions: Option<u32>,
-    /// The most memory that it may take; `None` for what the machine has left.
+    /// The most memory that it may take; `None` for what the machine has left. On a graph on many nodes, each node may take as much.
     pub memory_bytes: Option<u64>,
     pub timeout: Option<Duration>,
     pub cancel: CancelToken,
@@ -197,9 +198,11 @@ impl Database {
             }
             let limits = options.limits();
             let view = self.backend().view(Some(limits.clone()))?;
-            let Answer { outcome, numbering, reading, running } =
-                Question::new(Of::View(&*view, self.source(&*view)), name, arguments, options)?.run(&limits, show)?;
-            let ids = columns::ids(&*view, &numbering)?;
+            let Answer { outcome, numbering, ids, reading, running } =
+                Question::new(Of::View(&*view, self.source(&*view)), name, arguments, options)?
+                    .in_parts(view.parts())
+                    .run(&limits, show)?;
+            let ids = ids.map_or_else(|| columns::ids(&*view, &numbering), Ok)?;
             let named = columns::named_values(&ids, &outcome.values);
             let values = columns::columns(outcome.values, ids.field, ids.array)?;
             let mut summary = outcome.summary;

@@ -2,19 +2,25 @@
 
 use std::time::{Duration, Instant};
 
+use mangrove_analytics::divided::run_divided;
 use mangrove_analytics::engine::Placement;
 use mangrove_analytics::{
-    About, AnalyticsError, Argument, Needs, OptionKind, Outcome, Projection, Reading, Selection, Stage, registry, watched,
+    About, Algorithm, AnalyticsError, Argument, Needs, OptionKind, Outcome, Projection, Reading, Selection, Stage, project,
+    registry, watched,
 };
 use mangrove_graph::{ElementKind, GraphView, KeyId, LabelId, Numbering, ReadContext, Schema, Value, VertexId, record};
 use mangrove_query::Parameters;
 use mangrove_query::diagnostics::suggest;
 
+use super::columns::{self, Ids};
 use super::kept::Projections;
 use super::{AnalyzeError, AnalyzeOptions, Result, filters};
+use crate::backend::{GraphParts, InParts};
 
 /// More threads than this only wait for each other.
 const THREADS_MAX: usize = 256;
+/// What a vertex takes here, if its value comes from elsewhere: its id, its number, its value, and that in bytes.
+const VALUE_BYTES: u64 = 32;
 /// The most partitions of one process.
 const PARTITIONS_MAX: u32 = 1024;
 
@@ -28,6 +34,9 @@ pub struct Question<'a> {
     placement: Option<Placement>,
     threads: usize,
     bytes_max: u64,
+    /// The parts of the graph, if other processes have it. They get the options as they were given.
+    parts: Option<&'a dyn GraphParts>,
+    given: (usize, Option<u64>),
 }
 
 /// What is analysed.
@@ -60,6 +69,8 @@ pub type Source<'a> = Option<(&'a Projections, u64)>;
 pub struct Answer {
     pub outcome: Outcome,
     pub numbering: Numbering,
+    /// The ids of these vertices, if they were read before the algorithm ran.
+    pub ids: Option<Ids>,
     pub reading: Duration,
     pub running: Duration,
 }
@@ -102,7 +113,14 @@ impl<'a> Question<'a> {
             placement: options.partitions.map(Placement::Hashed),
             threads: threads(options.threads),
             bytes_max: bytes_max(options.memory_bytes),
+            parts: None,
+            given: (options.threads, options.memory_bytes),
         })
+    }
+
+    /// The same of a graph of which other processes may have parts. They run what is a vertex program.
+    pub fn in_parts(self, parts: Option<&'a dyn GraphParts>) -> Self {
+        Self { parts, ..self }
     }
 
     /// The projection of the graph, kept or read.
@@ -123,7 +141,15 @@ impl<'a> Question<'a> {
     /// Runs the algorithm.
     pub fn run(&self, limits: &ReadContext, show: &mut dyn FnMut(Stage)) -> Result<Answer> {
         let algorithm = registry::algorithm(self.about.name, &self.arguments)?;
-        let needs = if self.placement.is_some() { algorithm.needs_divided() } else { algorithm.needs() };
+        if let Some(answer) = self.run_in_parts(&*algorithm, limits, show)? {
+            return Ok(answer);
+        }
+        let no_program =
+            || AnalyzeError::Invalid(format!("{} is no vertex program: leave `partitions` out", self.about.name));
+        let needs = match self.placement {
+            Some(_) => algorithm.needs_divided().ok_or_else(no_program)?,
+            None => algorithm.needs(),
+        };
         let started = Instant::now();
         let projection = self.projection(needs, limits, show)?;
         let reading = started.elapsed();
@@ -133,21 +159,54 @@ impl<'a> Question<'a> {
             Some(_) => 64 * vertices + 8 * entries,
         };
         let needed = projection.bytes().saturating_add(own);
+        self.fits(needed)?;
+        let placement = self.placement;
+        let outcome = watched(self.threads, limits, show, |run| match placement {
+            None => algorithm.run(&projection, run).map(Some),
+            Some(placement) => run_divided(&*algorithm, &projection, placement, run),
+        })?;
+        let outcome = outcome.ok_or_else(no_program)?;
+        let running = started.elapsed() - reading;
+        tracing::info!(algorithm = self.about.name, seconds = running.as_secs_f64(), "analysed");
+        Ok(Answer { outcome, numbering: projection.numbering().clone(), ids: None, reading, running })
+    }
+
+    fn fits(&self, needed: u64) -> Result<()> {
         if needed > self.bytes_max {
             let (needed_mb, allowed_mb) = (needed.div_ceil(1 << 20), self.bytes_max >> 20);
             return Err(AnalyticsError::TooLittleMemory { needed_mb, allowed_mb }.into());
         }
-        let placement = self.placement;
-        let outcome = watched(self.threads, limits, show, |run| match placement {
-            None => algorithm.run(&projection, run).map(Some),
-            Some(placement) => algorithm.run_divided(&projection, placement, run),
-        })?;
-        let outcome = outcome.ok_or_else(|| {
-            AnalyzeError::Invalid(format!("{} is no vertex program: leave `partitions` out", self.about.name))
-        })?;
-        let running = started.elapsed() - reading;
-        tracing::info!(algorithm = self.about.name, seconds = running.as_secs_f64(), "analysed");
-        Ok(Answer { outcome, numbering: projection.numbering().clone(), reading, running })
+        Ok(())
+    }
+
+    /// Runs a vertex program where the parts of the graph are; `None` if it is to be run here.
+    fn run_in_parts(
+        &self,
+        algorithm: &dyn Algorithm,
+        limits: &ReadContext,
+        show: &mut dyn FnMut(Stage),
+    ) -> Result<Option<Answer>> {
+        let (Some(parts), Of::View(view, _)) = (self.parts, &self.of) else { return Ok(None) };
+        if self.placement.is_some() || algorithm.needs_divided().is_none() {
+            return Ok(None);
+        }
+        let started = Instant::now();
+        let numbering = self.selection.numbering(*view)?;
+        let Some(divided) = algorithm.divided(&numbering)? else { return Ok(None) };
+        self.fits(VALUE_BYTES * numbering.count())?;
+        // Nodes do not keep the graph at this point for as long as a program may run.
+        let ids = columns::ids(*view, &numbering)?;
+        let id_order = if divided.reads_ids() { project::of_ids(*view, &numbering, limits)? } else { Vec::new() };
+        let numbered = started.elapsed();
+        let (selection, (threads, memory_bytes)) = (&self.selection, self.given);
+        let work =
+            InParts { divided: &divided, selection, numbering: &numbering, id_order: &id_order, threads, memory_bytes };
+        let Some(ran) = parts.run(&work, limits, show)? else { return Ok(None) };
+        let outcome = divided.outcome(ran.all, ran.ended, &id_order);
+        let reading = numbered + ran.reading;
+        let running = started.elapsed().saturating_sub(reading);
+        tracing::info!(algorithm = self.about.name, seconds = running.as_secs_f64(), "analysed on the nodes");
+        Ok(Some(Answer { outcome, numbering, ids: Some(ids), reading, running }))
     }
 }
 

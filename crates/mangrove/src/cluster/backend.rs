@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use mangrove_analytics::{AnalyticsError, Stage};
 use mangrove_cluster::Placement;
 use mangrove_cluster::gateway::{CutGraph, Gateway, HeldCut, Limits};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience, run};
@@ -14,8 +15,8 @@ use mangrove_link::{GraphAddress, Ways};
 use mangrove_query::{Parameters, Query, QueryOptions};
 
 use super::runner::{self, Given, NamedSchema};
-use super::unexpected;
-use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, ViewLater};
+use super::{analysis, unexpected};
+use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, GraphParts, InParts, RanInParts, ViewLater};
 use crate::bookmark::Bookmark;
 use crate::results::Results;
 use crate::stream::Rows;
@@ -296,6 +297,21 @@ impl BackendView for ClusterRead {
 
     fn is_lost(&self) -> bool {
         self.cut.is_lost()
+    }
+
+    fn parts(&self) -> Option<&dyn GraphParts> {
+        Some(self)
+    }
+}
+
+impl GraphParts for ClusterRead {
+    fn run(
+        &self,
+        work: &InParts<'_>,
+        limits: &ReadContext,
+        show: &mut dyn FnMut(Stage),
+    ) -> Result<Option<RanInParts>, AnalyticsError> {
+        analysis::run(&self.cut, work, limits, show)
     }
 }
 

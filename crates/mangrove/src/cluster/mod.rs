@@ -4,13 +4,15 @@
 //!   backend   the graph as a database
 //!   node      a process of it: its shards, and where it listens
 //!   stores    where its shards are on its disk
-//!   runner    small queries of clients, run by the node that writes
+//!   runner    what a node runs for clients: small queries that write, and parts of analyses
+//!   analysis  vertex programs on the nodes
 //!   nodes     its nodes together: which shards they have, how they are, and their end
 //!   moves     shards that go from node to node
 //!   balance   which should go where
 //!   backups   copies of it in an object store
 //! ```
 
+mod analysis;
 mod backend;
 mod backups;
 mod balance;

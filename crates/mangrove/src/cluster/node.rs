@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mangrove_cluster::backup::Objects;
+use mangrove_cluster::gateway::Peer;
 use mangrove_cluster::log::{Beginning, Log, WriterPace, beginning};
 use mangrove_cluster::node::{Keeping, LocalPeer, Node, NodeOptions, Session};
 use mangrove_graph::{GraphError, Result};
 use mangrove_link::{Identity, Serving, Ways};
 use socket2::{Domain, Socket, Type};
 
-use super::runner::QueryRunner;
+use super::runner::NodeRunner;
 use super::stores::{Asked, Stores};
 use super::{BEGUN, PAUSE};
 use crate::error::OpenError;
@@ -87,9 +88,9 @@ impl RunningNode {
         let listened = socket.listen(BACKLOG).and_then(|()| mangrove_link::serve(&node, socket.into(), identity.clone()));
         let serving = listened.map_err(|error| failed(format!("cannot listen on {listening}: {error}")))?;
         node.announce(is_cancelled).and_then(|()| asked.keep(&data)).map_err(OpenError::Cluster)?;
-        let own = Arc::new(LocalPeer(Session::new(node.clone(), name.clone())));
-        let gateway = Ways::of_node(node.graph().clone(), &name, &address, own, identity).gateway();
-        node.run_with(Arc::new(QueryRunner::new(node.clone(), gateway)));
+        let own: Arc<dyn Peer> = Arc::new(LocalPeer(Session::new(node.clone(), name.clone())));
+        let gateway = Ways::of_node(node.graph().clone(), &name, &address, own.clone(), identity).gateway();
+        node.run_with(Arc::new(NodeRunner::new(name, node.clone(), gateway, own)));
         Ok(Self { node, serving })
     }
 

@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use mangrove_cluster::gateway::Gateway;
+use mangrove_cluster::gateway::{Gateway, Peer};
 use mangrove_cluster::log::RequestId;
 use mangrove_cluster::node::{Node, OwnTransactions, Ran, Runner};
 use mangrove_graph::{Catalog, GraphError, ReadContext, Result, Schema, Uuid, Value};
 use mangrove_query::{Graph, Outlook, Parameters, Procedures, Query, QueryOptions};
 use serde::{Deserialize, Serialize};
 
+use super::analysis::Analyses;
 use crate::describe::Described;
 use crate::memory::Memory;
 use crate::prepared::Prepared;
@@ -91,18 +92,21 @@ fn unread() -> GraphError {
     GraphError::Storage { message, source: None }
 }
 
-/// Runs queries at a node.
-pub struct QueryRunner {
+/// Runs queries, and parts of analyses, at a node.
+pub struct NodeRunner {
     transactions: OwnTransactions,
     prepared: Prepared,
     /// The last schema that was named.
     named: Mutex<NamedSchema>,
+    analyses: Analyses,
 }
 
-impl QueryRunner {
-    pub fn new(node: Arc<Node>, gateway: Arc<Gateway>) -> Self {
+impl NodeRunner {
+    /// `own` is the way to the node itself that its gateway knows.
+    pub fn new(name: String, node: Arc<Node>, gateway: Arc<Gateway>, own: Arc<dyn Peer>) -> Self {
+        let analyses = Analyses::new(name, gateway.clone(), own);
         let named = Mutex::new(NamedSchema { name: drawn(), schema: Arc::default() });
-        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), named }
+        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), named, analyses }
     }
 
     /// The schema with its name: that of the last one, if it is the same.
@@ -129,7 +133,7 @@ impl QueryRunner {
     }
 }
 
-impl Runner for QueryRunner {
+impl Runner for NodeRunner {
     fn run(&self, query: &[u8], request: RequestId, who: &str, limits: ReadContext) -> Option<Ran> {
         let asked = mangrove_graph::wire::reading(|| postcard::from_bytes::<Asked>(query)).ok()?;
         let query = self.prepared.read(&Written::Text(asked.text.as_str().into())).ok()?;
@@ -145,6 +149,14 @@ impl Runner for QueryRunner {
         let given = given(rows, schema, known).filter(|_| transaction.is_small())?;
         let outcome = transaction.submit(request).ok()?;
         Some(Ran { given, outcome })
+    }
+
+    fn analyze(&self, asked: &[u8], session: u64, limits: ReadContext) -> Option<Result<Vec<u8>>> {
+        Some(self.analyses.answer(asked, session, limits))
+    }
+
+    fn has_gone(&self, session: u64) {
+        self.analyses.has_gone(session);
     }
 }
 
