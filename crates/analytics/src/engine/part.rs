@@ -86,7 +86,7 @@ impl PartOf<'_> {
         let out_degrees = self.sums(&reads, own, &remote, &publishes, transport)?;
         let chunks = reads.chunks(CHUNK);
         let (reads, out_degrees) = (Cow::Owned(reads), Cow::Owned(out_degrees));
-        Ok(Partition { numbers: self.numbers, reads, out_degrees, chunks, remote, publishes })
+        Ok(Partition { at: self.at, numbers: self.numbers, reads, out_degrees, chunks, remote, publishes })
     }
 
     /// The vertices of each other part that edges lead from, in order.

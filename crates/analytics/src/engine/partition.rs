@@ -18,6 +18,8 @@ pub(super) const CHUNK: u64 = 1 << 14;
 
 /// The vertices of a partition. Values lie in slots: first those of its own vertices, then those of others that it reads.
 pub struct Partition<'e> {
+    /// Its number among all partitions.
+    pub at: u32,
     /// The numbers of its vertices among all, in order.
     pub numbers: Vec<u32>,
     /// The slots that each vertex reads, and the weights of the edges.
@@ -138,6 +140,6 @@ impl<'e> Whole<'_, 'e> {
         let subscriptions =
             lists.iter().map(|list| list.iter().map(|other| self.places[*other as usize]).collect()).collect();
         let publishes = vec![Vec::new(); self.partitions];
-        Ok((Partition { numbers, reads, out_degrees, chunks, remote, publishes }, subscriptions))
+        Ok((Partition { at, numbers, reads, out_degrees, chunks, remote, publishes }, subscriptions))
     }
 }

@@ -142,11 +142,11 @@ impl<P: VertexProgram> Running<'_, P> {
 
     /// Makes the new values those that all read: in each partition, and in those that read them.
     fn publish(&mut self, states: &mut [State<'_, P::Value>], is_first: bool) -> Result<Report> {
-        let publish = |(from, state): (usize, &mut State<'_, P::Value>)| {
+        let publish = |state: &mut State<'_, P::Value>| {
             let report = self.turn(state, is_first);
-            (report, state.frames(from as u32))
+            (report, state.frames())
         };
-        let done: Vec<(Report, (Vec<Frame>, u64))> = states.par_iter_mut().enumerate().map(publish).collect();
+        let done: Vec<(Report, (Vec<Frame>, u64))> = states.par_iter_mut().map(publish).collect();
         let (mut report, mut frames) = (Report::default(), Vec::new());
         for (of_one, (mut own, values)) in done {
             report = report.and(of_one);
@@ -158,7 +158,7 @@ impl<P: VertexProgram> Running<'_, P> {
         let (received, report) = self.transport.exchange(frames, report)?;
         for frame in received {
             let wrong = || AnalyticsError::invalid("a frame of values does not fit what was subscribed to");
-            let state = states.get_mut(frame.to as usize).ok_or_else(wrong)?;
+            let state = states.iter_mut().find(|state| state.partition.at == frame.to).ok_or_else(wrong)?;
             state.receive(&frame).ok_or_else(wrong)?;
         }
         Ok(report)
@@ -195,7 +195,7 @@ const SOME: u8 = 1;
 
 impl<V: VertexValue> State<'_, V> {
     /// The frames to other partitions, and how many values they carry.
-    fn frames(&self, from: u32) -> (Vec<Frame>, u64) {
+    fn frames(&self) -> (Vec<Frame>, u64) {
         let (mut frames, mut sent) = (Vec::new(), 0);
         for (to, list) in self.partition.publishes.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
             let updated = || list.iter().filter(|place| self.is_updated[**place as usize]);
@@ -212,7 +212,7 @@ impl<V: VertexValue> State<'_, V> {
             }
             write_all(updated().map(|place| &self.values[*place as usize]), &mut bytes);
             sent += count as u64;
-            frames.push(Frame { from, to: to as u32, bytes });
+            frames.push(Frame { from: self.partition.at, to: to as u32, bytes });
         }
         (frames, sent)
     }

@@ -70,7 +70,7 @@ fn node_as_json(node: &NodeFound) -> Value {
             all["writer"] = json!(is_writer);
             all["commit"] = json!(number);
             all["term"] = json!(term);
-            all["heard_seconds"] = json!((*silent < Duration::MAX).then(|| silent.as_secs_f64()));
+            all["heard_seconds"] = json!((*silent < Duration::MAX).then_some(silent.as_secs_f64()));
             all["applied"] = shards.iter().map(applied).collect();
         }
         Err(error) => {
