@@ -14,7 +14,7 @@ use mangrove_link::{Identity, Serving, Ways};
 use socket2::{Domain, Socket, Type};
 
 use super::runner::NodeRunner;
-use super::stores::{Asked, Stores};
+use super::stores::{StartedWith, Stores};
 use super::{BEGUN, PAUSE};
 use crate::error::OpenError;
 
@@ -62,7 +62,7 @@ impl RunningNode {
         let address = advertise.unwrap_or_else(|| listening.to_string());
         identity.as_ref().map_or(Ok(()), |own| own.must_be_of(&address)).map_err(|error| failed(error.to_string()))?;
         let Beginning { graph, log } = beginning(log, BEGUN).map_err(OpenError::Cluster)?;
-        let asked = Asked { graph: graph.id, name: name.clone(), shards };
+        let asked = StartedWith { graph: graph.id, name: name.clone(), shards };
         let was_asked = asked.is_as_before(&data);
         let stores = Arc::new(Stores { data: data.clone(), graph, log: log.clone(), backups: store.clone() });
         let first = if was_asked { stores.on_disk() } else { asked.shards.clone() };

@@ -23,13 +23,13 @@ const SHARD: &str = "shard-";
 
 /// With what a node was started.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct StartedWith {
     pub graph: u64,
     pub name: String,
     pub shards: Vec<u16>,
 }
 
-impl Asked {
+impl StartedWith {
     /// Whether the node of a directory was started with just this before.
     pub fn is_as_before(&self, data: &Path) -> bool {
         let before = fs::read(data.join(FILE)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());

@@ -33,18 +33,21 @@ pub fn say(peer: &dyn Peer, asked: &Asked, limits: &ReadContext) -> Result<(Told
     }
 }
 
+/// The name of the node that has a part, and the way to it; `None` for the own part.
+pub type PartWay = Option<(String, Arc<dyn Peer>)>;
+
 /// The ways to the other parts of an analysis.
 pub struct Between<'j> {
     pub job: &'j Job,
     /// By part; none to the part itself.
-    pub ways: Vec<Option<(String, Arc<dyn Peer>)>>,
+    pub ways: Vec<PartWay>,
     pub limits: ReadContext,
     round: AtomicU64,
     bytes: AtomicU64,
 }
 
 impl<'j> Between<'j> {
-    pub fn new(job: &'j Job, ways: Vec<Option<(String, Arc<dyn Peer>)>>, limits: ReadContext) -> Self {
+    pub fn new(job: &'j Job, ways: Vec<PartWay>, limits: ReadContext) -> Self {
         Self { job, ways, limits, round: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
 

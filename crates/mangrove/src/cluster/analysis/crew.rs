@@ -51,7 +51,7 @@ pub fn run(
     show: &mut dyn FnMut(Stage),
 ) -> Result<Option<RanInParts>> {
     let started = Instant::now();
-    let (peers, owners) = shared(cut)?;
+    let Shared { peers, owners } = shared(cut)?;
     let Some(names) = names(&peers, limits)? else { return Ok(None) };
     let mut runs = vec![Vec::new(); peers.len()];
     for run in numbered(work.numbering, limits)? {
@@ -88,8 +88,16 @@ pub fn run(
     Ok(Some(RanInParts { all: all.into_inner().unwrap_or_else(PoisonError::into_inner), ended, reading }))
 }
 
-/// The nodes that get a part, and the part of each shard. Each shard goes to that of its nodes which has the fewest edges so far.
-fn shared(cut: &HeldCut) -> Result<(Vec<Arc<dyn Peer>>, Vec<u32>), GraphError> {
+/// How a graph is shared among nodes.
+struct Shared {
+    /// The nodes that get a part.
+    peers: Vec<Arc<dyn Peer>>,
+    /// The part of each shard.
+    owners: Vec<u32>,
+}
+
+/// Shares a graph among the nodes that keep it. Each shard goes to that of its nodes which has the fewest edges so far.
+fn shared(cut: &HeldCut) -> Result<Shared, GraphError> {
     let mut edges = vec![0u64; cut.nodes.len()];
     let mut chosen = Vec::new();
     for shard in 0..cut.shards.len() as u16 {
@@ -103,7 +111,8 @@ fn shared(cut: &HeldCut) -> Result<(Vec<Arc<dyn Peer>>, Vec<u32>), GraphError> {
     nodes.sort_unstable();
     nodes.dedup();
     let part = |node: &usize| nodes.binary_search(node).unwrap_or_default() as u32;
-    Ok((nodes.iter().map(|node| cut.nodes[*node].0.clone()).collect(), chosen.iter().map(part).collect()))
+    let peers = nodes.iter().map(|node| cut.nodes[*node].0.clone()).collect();
+    Ok(Shared { peers, owners: chosen.iter().map(part).collect() })
 }
 
 /// The names of nodes; `None` if one of them runs no analyses.

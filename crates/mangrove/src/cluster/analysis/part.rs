@@ -9,7 +9,7 @@ use mangrove_analytics::{AnalyticsError, Reading, Values, watched};
 use mangrove_cluster::gateway::{Gateway, Limits, Peer};
 use mangrove_graph::{GraphError, GraphView, ReadContext, VertexId};
 
-use super::between::Between;
+use super::between::{Between, PartWay};
 use super::job::Job;
 use super::words::{Failure, Finished, NumberRun, PartPlan};
 use crate::analyze::{bytes_max, threads};
@@ -81,7 +81,7 @@ fn another_graph() -> GraphError {
 }
 
 /// The ways to the nodes of these names, which have the parts.
-fn ways(place: &Place, names: &[String], at: u32) -> Result<Vec<Option<(String, Arc<dyn Peer>)>>, GraphError> {
+fn ways(place: &Place, names: &[String], at: u32) -> Result<Vec<PartWay>, GraphError> {
     if names.len() == 1 {
         return Ok(vec![None]);
     }
