@@ -1,0 +1,83 @@
+"""Vertex programs that run on the nodes of a graph, each a process, and nodes that are killed meanwhile."""
+
+import random
+import threading
+import time
+
+import pytest
+from test_cluster import Graph, log  # noqa: F401
+
+import mangrovedb as mg
+
+VERTICES, EDGES = 3_000, 20_000
+# The name of each program, and how far its values may be from those of one process.
+PROGRAMS = {"wcc": 0, "bfs": 0, "cdlp": 0, "triangles": 0, "sssp": 1e-9, "pagerank": 1e-9}
+OPTIONS = {"bfs": {"source": 1}, "sssp": {"source": 1, "weight": "w"}}
+
+
+def fill(db):
+    dice = random.Random(3)
+    edges = [(dice.randrange(VERTICES), min(dice.randrange(VERTICES), dice.randrange(VERTICES)), dice.random()) for _ in range(EDGES)]
+    with db.ingest() as rows:
+        rows.add_vertices("p", {"~id": list(range(VERTICES))})
+        sources, targets, weights = zip(*edges, strict=True)
+        rows.add_edges("k", {"~from": list(sources), "~to": list(targets), "w": list(weights)})
+
+
+def values(db, program):
+    outcome = getattr(db.analyze, program)(**OPTIONS.get(program, {}))
+    return outcome.to_dict(), outcome.summary
+
+
+@pytest.fixture
+def graph(log, tmp_path, request):  # noqa: F811
+    graph = Graph(request.node.name.split("[")[0].replace("_", "-"), log, tmp_path / "nodes", "--replicas", "2", nodes=3)
+    yield graph
+    graph.stop()
+
+
+def test_programs_on_nodes_give_what_one_process_gives(graph, tmp_path):
+    db, one = mg.connect(graph.address), mg.open(tmp_path / "one")
+    fill(db)
+    fill(one)
+    for program, within in PROGRAMS.items():
+        (found, summary), (wanted, _) = values(db, program), values(one, program)
+        assert summary["values_sent"] > 0, f"{program} ran on the nodes"
+        if program == "pagerank":  # all values cross at each step, eight bytes each
+            assert summary["bytes_sent"] <= 8 * summary["values_sent"] * 1.01
+        assert found.keys() == wanted.keys()
+        far = [vertex for vertex in wanted if abs((found[vertex] or 0) - (wanted[vertex] or 0)) > within * max(1, abs(wanted[vertex] or 0))]
+        assert far == [], program
+
+
+def test_a_node_is_killed_while_a_program_runs(graph):
+    db = mg.connect(graph.address)
+    fill(db)
+    wanted, _ = values(db, "pagerank")
+    ended, right, failed = threading.Event(), [], []
+
+    def analyze():
+        while not ended.is_set():
+            try:
+                right.append(values(db, "pagerank")[0] == wanted)
+            except mg.MangroveError as error:
+                failed.append(str(error))
+
+    analyzing = threading.Thread(target=analyze)
+    analyzing.start()
+    dice = random.Random(9)
+    for turn in range(6):
+        time.sleep(0.3 + dice.random())
+        node = f"node-{turn % 3}"
+        graph.kill(node)
+        time.sleep(0.5)
+        graph.start(node)
+        time.sleep(1.5)
+    before, until = len(right), time.monotonic() + 30
+    while len(right) < before + 3 and time.monotonic() < until:
+        time.sleep(0.05)
+    ended.set()
+    analyzing.join(timeout=60)
+    print(f"{len(right)} analyses, {len(failed)} failed:", sorted(set(failed))[:3])
+    assert not analyzing.is_alive() and len(right) >= before + 3
+    assert all(right)
