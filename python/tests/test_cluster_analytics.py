@@ -26,7 +26,13 @@ def fill(db):
 
 def values(db, program):
     outcome = getattr(db.analyze, program)(**OPTIONS.get(program, {}))
-    return outcome.to_dict(), outcome.summary
+    found = outcome.to_dict()
+    if program == "wcc":  # a component is called after its first vertex, and which one that is depends on the shards
+        least = {}
+        for vertex, component in found.items():
+            least[component] = min(vertex, least.get(component, vertex))
+        found = {vertex: least[component] for vertex, component in found.items()}
+    return found, outcome.summary
 
 
 @pytest.fixture
