@@ -138,7 +138,9 @@ fn watched<T>(shard: u16, work: impl FnOnce(&mut Watching<'_>) -> Result<T, Grap
         }
     };
     work(&mut Watching { show: &mut show, is_cancelled: &interrupt::requested }).map_err(|error| match error {
-        GraphError::Cancelled if interrupt::requested() => Failure::Interrupted("nothing has moved".into()),
+        GraphError::Cancelled if interrupt::requested() => Failure::Interrupted(format!(
+            "stopped while shard {shard} was copied: `mangrove cluster status` says where it is"
+        )),
         error => failed(error),
     })
 }

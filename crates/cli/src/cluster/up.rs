@@ -52,6 +52,9 @@ enum Launcher {
     Print,
 }
 
+/// Nodes by their names.
+type Members = BTreeMap<String, Member>;
+
 /// A node that is to be started.
 struct Planned {
     name: String,
@@ -94,8 +97,8 @@ impl Up {
             let commands = planned.iter().map(|node| format!("mangrove {}\n", shell_words(&node.arguments)));
             return output::print_text(&commands.collect::<String>());
         }
-        let running = self.running(&graph, &addresses);
-        let (missing, mut started) = (without(planned, &running, &graph)?, Started::default());
+        let (running, ended) = self.members(&graph, &addresses);
+        let (missing, mut started) = (without(planned, &running, &ended, &graph)?, Started::default());
         for Member { name, address, shards, .. } in running.values() {
             say(&format!("{name} runs already: {address}, shards {}", numbers(shards)));
         }
@@ -116,19 +119,22 @@ impl Up {
         GraphAddress { nodes, graph: graph.name.clone(), tls: self.tls.clone() }
     }
 
-    /// The nodes of the graph that run, as those say that this command started last.
-    fn running(&self, graph: &GraphRecord, addresses: &Addresses<'_>) -> BTreeMap<String, Member> {
+    /// The nodes of the graph that run and those that have ended, as the nodes that this command started last say.
+    fn members(&self, graph: &GraphRecord, addresses: &Addresses<'_>) -> (Members, Members) {
         let last = (0..self.nodes).filter_map(|node| addresses.last(&name_of(node)));
         let known: Vec<String> = last.map(|address| address.to_string()).collect();
         if known.is_empty() {
-            return BTreeMap::new();
+            return Default::default();
         }
         match cluster::nodes(&self.address(graph, known)) {
             Ok((found, nodes)) if found == *graph => {
-                let running = nodes.into_iter().filter(|node| node.status.is_ok());
-                running.map(|node| (node.member.name.clone(), node.member)).collect()
+                let (running, ended): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| node.status.is_ok());
+                let members = |nodes: Vec<NodeFound>| {
+                    nodes.into_iter().map(|node| (node.member.name.clone(), node.member)).collect::<Members>()
+                };
+                (members(running), members(ended))
             }
-            _ => BTreeMap::new(), // others listen there now, or nobody
+            _ => Default::default(), // others listen there now, or nobody
         }
     }
 
@@ -168,18 +174,20 @@ fn numbers(shards: &[u16]) -> String {
     shards.iter().map(u16::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Those of the planned nodes that do not run.
+/// Those of the planned nodes that do not run. One that has ended has the shards again that the log says.
 ///
 /// # Errors
 /// If some shard would be on no node: others have it if there are more nodes, or fewer.
 fn without(
     mut planned: Vec<Planned>,
-    running: &BTreeMap<String, Member>,
+    running: &Members,
+    ended: &Members,
     graph: &GraphRecord,
 ) -> Result<Vec<Planned>, Failure> {
     planned.retain(|node| !running.contains_key(&node.name));
-    let there: BTreeSet<u16> = running.values().flat_map(|member| &member.shards).copied().collect();
-    let all: BTreeSet<u16> = planned.iter().flat_map(|node| &node.shards).copied().chain(there).collect();
+    let again = planned.iter().filter_map(|node| ended.get(&node.name));
+    let logged = running.values().chain(again).flat_map(|member| &member.shards);
+    let all: BTreeSet<u16> = planned.iter().flat_map(|node| &node.shards).chain(logged).copied().collect();
     match (0..graph.placement.shards).find(|shard| !all.contains(shard)) {
         None => Ok(planned),
         Some(shard) => Err(Failure::Request(format!(

@@ -92,10 +92,14 @@ impl Hosts {
         }
     }
 
-    /// Ends a shard, and deletes its store.
-    pub fn delete(&self, shard: u16) -> Result<()> {
+    /// Ends a shard, and deletes its store, unless that has something that the log does not have.
+    pub fn delete(&self, shard: u16) {
+        let has_failed = self.get(shard).ok().and_then(|host| host.has_failed());
         self.end(shard);
-        self.stores.delete(shard)
+        match has_failed.map_or_else(|| self.stores.delete(shard).map_err(|error| error.to_string()), Err) {
+            Ok(()) => tracing::info!(shard, "the node has given the shard away"),
+            Err(why) => tracing::warn!(shard, why, "the files of a shard that was given away stay"),
+        }
     }
 
     /// Nobody else opens, gives away or deletes a shard meanwhile. Waits a little for that.
@@ -174,10 +178,7 @@ impl Hosts {
             if !self.all().get(&shard).is_some_and(Hosted::is_done) {
                 continue; // it has come back
             }
-            match self.delete(shard) {
-                Ok(()) => tracing::info!(shard, "the node has given the shard away"),
-                Err(error) => tracing::warn!(shard, %error, "a shard that was given away cannot be deleted"),
-            }
+            self.delete(shard);
         }
     }
 }

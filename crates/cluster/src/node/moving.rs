@@ -22,9 +22,12 @@ impl Node {
         let of_arguments = asked.iter().filter(|_| !was_asked || listed.is_none());
         let wanted: BTreeSet<u16> = listed.iter().flatten().chain(of_arguments).copied().collect();
         for shard in self.hosts.numbers().into_iter().filter(|shard| !wanted.contains(shard)) {
-            match listed {
-                Some(_) => self.hosts.delete(shard)?, // it was given away just before the process ended
-                None => self.hosts.end(shard),
+            if listed.is_some() {
+                // It was given away just before the process ended.
+                self.compare(shard, is_cancelled)?;
+                self.hosts.delete(shard);
+            } else {
+                self.hosts.end(shard);
             }
         }
         for shard in wanted {
@@ -94,6 +97,18 @@ impl Node {
                 Err(GraphError::Invalid(format!("there is no shard {shard}: the graph has the shards 0 to {}", shards - 1)))
             }
         }
+    }
+
+    /// Waits until it is known whether the log has all that a shard has.
+    fn compare(&self, shard: u16, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+        let host = self.hosts.get(shard)?;
+        while !host.is_ready() {
+            if is_cancelled() {
+                return Err(GraphError::Cancelled);
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
     }
 
     /// Waits until a shard has come to where the log is now.
