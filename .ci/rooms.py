@@ -58,7 +58,7 @@ FLOORS = {
         "node",
         "lib",
     ],
-    "crates/cluster/src/gateway": ["cut", "applied", "hold"],
+    "crates/cluster/src/gateway": ["cut", "applied fragments", "hold"],
     "crates/cluster/src/node": ["store tail turns", "host role", "keeping own", "session", "local"],
     "crates/cluster/src/overlay": ["delta", "declare hops scan write"],
     "crates/cluster/src/wire": ["error ids opaque", "values", "ask", "call"],
