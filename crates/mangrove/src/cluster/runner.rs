@@ -1,4 +1,6 @@
-//! What a node runs for clients: steps of queries, parts of analyses, and small queries that write. These are run by the node that has the turn to write. From a client, each of their steps would be a message.
+//! What a node runs for clients: steps of queries, parts of analyses, and small queries that write.
+//!
+//! The node that has the turn to write runs these queries. From a client, each of their steps would be a message.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
