@@ -6,12 +6,12 @@
 //! ```
 //! A query asks the shards step by step: each step that reads the store costs a round of messages. A *run* is a chain of steps that
 //! takes one round instead. Its steps treat each traverser by itself, and read nothing but what is stored with the element that the
-//! traverser stands on when it comes. A vertex is stored with its edges, and an edge with its source. A run may end with a hop: what is
-//! stored with a neighbour may be elsewhere, so it begins another run.
+//! traverser stands on when it comes. A vertex is stored with its edges, and an edge with its source. A run has one hop at
+//! most: what is stored with a neighbour may be elsewhere, so a neighbour begins another run.
 
 use mangrove_graph::{Direction, Token};
 
-use super::facts::{Flow, Gives, Reads, Rows, Writes};
+use super::facts::{Flow, Gives, Reads, Writes};
 use super::{By, EndOf, HasKey, Step, StepNode, Traversal};
 
 /// Steps that read less often are as quick one by one.
@@ -39,14 +39,14 @@ enum Stand {
 
 /// The number of leading steps that are worth a message; 0 if they are none.
 pub fn run_length(steps: &[StepNode]) -> usize {
-    let (mut stand, mut has_multiplied, mut calls, mut length) = (Stand::Here, false, 0, 0);
+    let (mut stand, mut has_hopped, mut calls, mut length) = (Stand::Here, false, 0, 0);
     for (at, node) in steps.iter().enumerate() {
-        let multiplies = node.step.facts().rows == Rows::Many;
-        let Some((after, more)) = of_run(&node.step, stand).filter(|_| !(multiplies && has_multiplied)) else { break };
+        let hops = matches!(node.step, Step::Hop { .. });
+        let Some((after, more)) = of_run(&node.step, stand).filter(|_| !(hops && has_hopped)) else { break };
         if at == 0 && more == 0 {
             return 0;
         }
-        (stand, has_multiplied, calls) = (after, has_multiplied || multiplies, calls + more);
+        (stand, has_hopped, calls) = (after, has_hopped || hops, calls + more);
         // What neither reads nor drops is done where the results go.
         if more > 0 || node.step.is_filter() {
             length = at + 1;
