@@ -111,7 +111,7 @@ fn sent(db: &Database, text: &str, options: &QueryOptions) -> u64 {
 /// Queries of which nodes run some steps.
 const SHIPPED: [&str; 32] = [
     "g.V('v1').out().has('n', gt(10)).values('text')",
-    "g.V('v1').in('road').has('n', lt(40)).values('n', 'text')",
+    "g.V('v1').in().has('n', lt(40)).values('n', 'text')",
     "g.V().hasLabel('red').where(out('road')).values('text')",
     "g.V().where(out('road').count().is(gt(2))).values('n')",
     "g.V().and(out('road'), in('path')).id()",
@@ -129,9 +129,9 @@ const SHIPPED: [&str; 32] = [
     "g.V().as('a').out('road').as('b').has('n', gt(30)).where(out()).as('c').select('a', 'b', 'c').by('n')",
     "g.V().out('road').has('n', gt(30)).out('path').path().by(id)",
     "g.V().out().has('n', gt(40)).values('text').path().by(id).by(id).by()",
-    "g.V().as('x').out().as('x').has('n', gt(30)).as('y').out('road').as('x').select(all, 'x').by(id)",
+    "g.V().as('x').out().as('x').has('n', gt(30)).as('y').out('road').as('x').select(all, 'x').count(local)",
     "g.V('v2').repeat(out('road').has('n', gt(5)).where(out('path'))).times(2).id()",
-    "g.V('v2').repeat(both()).times(2).has('n', gt(25)).where(out('path')).groupCount().by('text')",
+    "g.V('v2').repeat(both()).times(2).has('n', gt(25)).where(out('path')).groupCount().by('text').unfold()",
     "g.V().union(out('road').has('n', lt(10)).values('text'), has('n', gt(40)).where(outE()).id())",
     "g.V().order().by('n').by(id).where(out('road')).values('n', 'text').limit(17)",
     "g.V().out().has('n', gt(10)).values('text').dedup().order()",
@@ -139,7 +139,7 @@ const SHIPPED: [&str; 32] = [
     "g.V().out().has('n', gt(10)).values('n').max()",
     "g.V().out().has('n', gt(10)).where(out()).count()",
     "g.withSack(0).V().out().sack(sum).by('n').has('n', gt(35)).where(out('road')).sack()",
-    "g.V().out().has('n', gt(25)).where(out('path')).group().by('text').by(count())",
+    "g.V().out().has('n', gt(25)).where(out('path')).group().by('text').by(count()).unfold()",
     "g.V().out('road').has('n', gt(5)).values('text').aggregate('t').cap('t').unfold().dedup()",
     "g.V().hasLabel('blue').out().hasLabel('red').has('n', gt(9)).map(values('n').math('_ * 2'))",
 ];
@@ -157,8 +157,8 @@ const STEPWISE: [&str; 32] = [
     "g.V().has('n', 5).values('text')",
     "g.V().where(out().has('n', 3)).id()",
     "g.V().where(inE('road').has('weight', gt(15))).id()",
-    "g.V().out().groupCount().by('n')",
-    "g.V().group().by(label).by(count())",
+    "g.V().out().groupCount().by('n').unfold()",
+    "g.V().group().by(label).by(count()).unfold()",
     "g.V().out('road').order().by('n').by(id).limit(10).id()",
     "g.V().as('a').out('road').where(neq('a')).id()",
     "g.V().as('a').out().as('b').select('a', 'b').by(id)",
@@ -272,7 +272,8 @@ fn queries_go_on_when_a_node_ends() {
 }
 
 /// Rounds that go on for long, each with steps that nodes run.
-const ENDLESS: &str = "g.V().repeat(both().where(outE()).where(inE().count().is(gte(0)))).times(100000000).count()";
+const ENDLESS: &str =
+    "g.V().repeat(both().barrier().where(outE()).where(inE().count().is(gte(0)))).times(100000000).count()";
 
 fn kind(outcome: Result<Vec<mangrove::Value>, QueryError>) -> QueryErrorKind {
     match outcome {

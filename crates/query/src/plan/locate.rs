@@ -157,9 +157,12 @@ fn own_calls(step: &Step) -> usize {
         Step::Has(tests) => tests.iter().any(|test| !matches!(test.key, HasKey::Label)),
         Step::HasProperty { .. } => true,
         Step::HasChild { key, .. } => !matches!(key, HasKey::Label),
-        step => any_by(step, &|by| matches!(by, By::Key(_) | By::Token(Token::Id))),
+        _ => false,
     };
-    usize::from(is_call)
+    // Keys are read together, and ids by themselves.
+    let of_keys = any_by(step, &|by| matches!(by, By::Key(_)));
+    let of_ids = any_by(step, &|by| matches!(by, By::Token(Token::Id)));
+    [is_call, of_keys, of_ids].into_iter().map(usize::from).sum()
 }
 
 /// Whether a modulator of the step reads elements.
