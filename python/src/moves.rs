@@ -15,13 +15,7 @@ const IN_PYTHON: [(&str, &str); 3] = [("--from", "from_node="), ("--replicas", "
 /// One more node has a shard.
 #[pyfunction]
 #[pyo3(signature = (address, shard, to, progress))]
-pub fn copy_shard(
-    py: Python<'_>,
-    address: &str,
-    shard: i64,
-    to: &str,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()> {
+pub fn copy_shard(py: Python<'_>, address: &str, shard: i64, to: &str, progress: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let (address, number) = (parsed(address)?, small("shard", shard)?);
     watched(py, number, progress, |watching| cluster::copy_shard(&address, number, to, watching))
 }
