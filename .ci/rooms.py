@@ -13,7 +13,7 @@ FLOORS = {
     "crates/query/src": [
         "diagnostics machine stack",
         "error",
-        "access crew gremlin nesting procedure",
+        "access crew fleet gremlin nesting procedure",
         "plan",
         "profile",
         "options",
@@ -22,7 +22,7 @@ FLOORS = {
         "lib",
     ],
     "crates/query/src/paths": ["lists syntax", "automaton chains", "reach", "group", "rules"],
-    "crates/query/src/execute": ["data", "run", "reads", "modulators", "ops", "parallel", "compile"],
+    "crates/query/src/execute": ["data", "run", "reads", "modulators", "ops", "fleet parallel", "compile", "fragment"],
     "crates/query/src/execute/data": [
         "bytes known path words",
         "branches entries keys maps number",
@@ -30,6 +30,7 @@ FLOORS = {
         "slots",
         "batch",
         "sent",
+        "message",
     ],
     "crates/query/src/execute/run": [
         "help ids memory nesting pace profile types",
@@ -57,7 +58,7 @@ FLOORS = {
         "node",
         "lib",
     ],
-    "crates/cluster/src/gateway": ["cut", "applied", "hold"],
+    "crates/cluster/src/gateway": ["cut", "applied fragments", "hold"],
     "crates/cluster/src/node": ["store tail turns", "host role", "hosts", "keeping moving own", "session", "local"],
     "crates/cluster/src/overlay": ["delta", "declare hops scan write"],
     "crates/cluster/src/wire": ["error ids opaque", "values", "ask", "call"],

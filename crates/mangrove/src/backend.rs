@@ -4,7 +4,9 @@
 //! database by implementing [`Backend`], through [`Database::over`](crate::Database::over). Dropping a backend closes it. A load and
 //! an ingest write through a transaction; a bulk load is a transaction that went on as one.
 
+use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove_analytics::divided::{Collected, Ended};
@@ -13,7 +15,7 @@ use mangrove_directory::{Bulk, CheckReport, Patience, Store, StoreStats, Transac
 use mangrove_graph::{GraphError, GraphView, GraphWrite, KeyId, LabelId, Numbering, ReadContext, Result};
 use mangrove_ingest::Progress;
 use mangrove_lake::LakeChanges;
-use mangrove_query::{Parameters, Query, QueryOptions};
+use mangrove_query::{Fleet, Parameters, Query, QueryOptions};
 
 use crate::bookmark::Bookmark;
 use crate::stream::Rows;
@@ -111,6 +113,11 @@ pub trait BackendView: GraphView + Send {
         false
     }
 
+    /// The nodes that may run steps of a query over it; `None` if it is not on nodes.
+    fn fleet(&self) -> Option<Arc<dyn Fleet>> {
+        None
+    }
+
     /// The graph as parts that several processes have; `None` if all of it is here.
     fn parts(&self) -> Option<&dyn GraphParts> {
         None
@@ -203,6 +210,14 @@ pub trait BulkLoad {
 
     /// Makes the load last. Long work stops when `cancelled` says so.
     fn commit(self: Box<Self>, cancelled: &dyn Fn() -> bool) -> Result<()>;
+}
+
+/// The options of a query over a view, with the nodes that may run its steps.
+pub(crate) fn options_over<'o>(view: &dyn BackendView, options: &'o QueryOptions) -> Cow<'o, QueryOptions> {
+    match view.fleet() {
+        None => Cow::Borrowed(options),
+        fleet => Cow::Owned(QueryOptions { fleet, ..options.clone() }),
+    }
 }
 
 /// What was lost is begun again so often.

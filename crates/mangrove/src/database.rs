@@ -13,7 +13,7 @@ use mangrove_layout::Layout;
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 
 use crate::analyze::Projections;
-use crate::backend::{AGAIN_MAX, Backend, BackendTransaction, BackendView, BulkLoad, read_view};
+use crate::backend::{AGAIN_MAX, Backend, BackendTransaction, BackendView, BulkLoad, options_over, read_view};
 use crate::bookmark::Bookmark;
 use crate::cluster::{ClusterBackend, GraphAddress};
 use crate::declare;
@@ -297,8 +297,9 @@ impl Database {
         self.guarded(&|| format!("explaining {written}"), || {
             let query = self.shared.prepared.read(&written)?;
             let (backend, limits) = (&*self.shared.backend, options.read_context());
-            let (explained, _) =
-                read_view(backend, Some(&limits), |view| Ok::<_, QueryError>(query.explain(view, parameters, options)?))?;
+            let (explained, _) = read_view(backend, Some(&limits), |view| {
+                Ok::<_, QueryError>(query.explain(view, parameters, &options_over(view, options))?)
+            })?;
             Ok(explained)
         })
     }
@@ -324,7 +325,7 @@ impl Database {
             let options = QueryOptions { crew: Some(self.crew.clone()), ..options };
             let profiled = read_view(backend, Some(&limits), |view| {
                 let graph = &mut Graph::Read(view);
-                Ok::<_, QueryError>(query.execute(graph, parameters, &options)?.profile(graph)?)
+                Ok::<_, QueryError>(query.execute(graph, parameters, &options_over(view, &options))?.profile(graph)?)
             });
             Ok(profiled?.0)
         })

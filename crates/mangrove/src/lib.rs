@@ -90,8 +90,8 @@ pub use mangrove_query::optimize::RULES;
 pub use mangrove_query::procedure::{self, Procedure};
 pub use mangrove_query::stack;
 pub use mangrove_query::{
-    CancelToken, CrewOptions, ExplainedStep, Explanation, Messages, OnProfile, Parameters, Profile, QueryOptions,
-    StepProfile,
+    CancelToken, CrewOptions, ExplainedStep, Explanation, Fleet, Messages, OnProfile, Parameters, Profile, QueryOptions,
+    Ran, StepProfile,
 };
 pub use results::Results;
 pub use slow::SlowQuery;

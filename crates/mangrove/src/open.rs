@@ -11,7 +11,7 @@ use mangrove_graph::GraphError;
 use mangrove_query::{Crew, Graph, Parameters, Query};
 
 use crate::analyze::Projections;
-use crate::backend::{Backend, read_view};
+use crate::backend::{Backend, options_over, read_view};
 use crate::error::{OpenError, OpenFailure, QueryError};
 use crate::paths::KeptPaths;
 use crate::prepared::Prepared;
@@ -47,7 +47,7 @@ impl DatabaseState {
         options: &QueryOptions,
     ) -> Result<Begun, QueryError> {
         read_view(&*self.backend, Some(&options.read_context()), |view| {
-            Ok(query.execute(&mut Graph::Read(view), parameters, options)?)
+            Ok(query.execute(&mut Graph::Read(view), parameters, &options_over(view, options))?)
         })
     }
 }

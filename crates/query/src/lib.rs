@@ -16,6 +16,7 @@ pub mod crew;
 pub mod diagnostics;
 pub mod error;
 pub mod execute;
+mod fleet;
 pub mod gremlin;
 mod machine;
 mod nesting;
@@ -36,7 +37,8 @@ use computed::Computed;
 
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
-pub use execute::{Execution, Items, MapColumn, Maps, Pace, bytes_target, own_maps, whole_maps};
+pub use execute::{Execution, Items, MapColumn, Maps, Pace, bytes_target, own_maps, run_fragment, whole_maps};
+pub use fleet::{Fleet, Ran};
 pub use mangrove_graph::CancelToken;
 pub use optimize::{ExplainedStep, Explanation};
 pub use options::{Graph, OnProfile, Parameters, QueryOptions};
@@ -158,10 +160,15 @@ impl Query {
         options: &QueryOptions,
     ) -> Result<optimize::Explanation> {
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
-        match self.computed(&plan, view)? {
-            Some(computed) => Ok(optimize::explain(&mut plan, &computed.over(view), &options.rules_off)?),
-            None => Ok(optimize::explain(&mut plan, view, &options.rules_off)?),
+        let mut explanation = match self.computed(&plan, view)? {
+            Some(computed) => optimize::explain(&mut plan, &computed.over(view), &options.rules_off)?,
+            None => optimize::explain(&mut plan, view, &options.rules_off)?,
+        };
+        if options.fleet.is_some() {
+            let marks = execute::on_nodes(&plan);
+            explanation.steps.iter_mut().zip(marks).for_each(|(step, on_nodes)| step.on_nodes = on_nodes);
         }
+        Ok(explanation)
     }
 
     fn resolve(&self, view: &dyn GraphView, parameters: &Parameters) -> Result<plan::Plan> {

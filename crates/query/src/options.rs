@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use mangrove_graph::{Budget, CancelToken, GraphView, GraphWrite, ReadContext, TraceId, Value};
 
 use crate::crew::Crew;
+use crate::fleet::Fleet;
 use crate::machine;
 use crate::procedure::Procedures;
 use crate::profile::Profile;
@@ -47,6 +48,8 @@ pub struct QueryOptions {
     pub on_profile: Option<OnProfile>,
     /// The threads that may help.
     pub crew: Option<Arc<Crew>>,
+    /// The nodes that may run steps, if the graph is on nodes. A database sets its own.
+    pub fleet: Option<Arc<dyn Fleet>>,
     /// The number of the query in traces. A database sets its own.
     pub trace: TraceId,
     /// The procedures that `call()` may run. A database sets its own.
@@ -93,6 +96,7 @@ impl Default for QueryOptions {
             profile: false,
             on_profile: None,
             crew: None,
+            fleet: None,
             trace: TraceId::default(),
             procedures: Procedures::built_in().clone(),
         }

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::plan::Traversal;
 use crate::plan::outline::{indented, outline};
 
-/// The messages of a run of steps that many threads worked on.
+/// The messages of a run of steps that many threads, or nodes, worked on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Messages {
     pub all: u64,
@@ -16,6 +16,10 @@ pub struct Messages {
     pub helped: u64,
     /// Messages run by workers of another region than the one they were offered to.
     pub stolen: u64,
+    /// Messages to nodes that ran the steps.
+    pub sent: u64,
+    /// The bytes of these, and of the answers.
+    pub bytes: u64,
 }
 
 /// One step of a [`Profile`].
@@ -74,7 +78,8 @@ impl Profile {
             json!({
                 "step": s.step, "depth": s.depth, "first": s.first, "time_us": micros(s.time), "batches": s.batches,
                 "rows": s.rows, "traversers": s.traversers, "expected": s.expected, "messages": s.messages.all,
-                "helped": s.messages.helped, "stolen": s.messages.stolen, "threads": s.threads,
+                "helped": s.messages.helped, "stolen": s.messages.stolen, "sent": s.messages.sent,
+                "bytes": s.messages.bytes, "threads": s.threads,
             })
         };
         let steps: Vec<_> = self.steps.iter().map(step).collect();
@@ -99,7 +104,8 @@ impl fmt::Display for Profile {
         for (step, name) in self.steps.iter().zip(names) {
             let expected = step.expected.map(|n| format!("{n:.0}")).unwrap_or_default();
             let helped = match step.messages {
-                Messages { all: 0, .. } => String::new(),
+                Messages { all: 0, sent: 0, .. } => String::new(),
+                Messages { all: 0, sent, bytes, .. } => format!("{sent} to nodes, {bytes} B"),
                 Messages { all, helped, .. } => format!("{helped}/{all}"),
             };
             let time = format!("{:.1} µs", micros(step.time));

@@ -15,11 +15,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use mangrove_graph::{GraphView, IdSpace};
+use mangrove_graph::{EdgeRef, GraphView, IdSpace, ReadContext, VertexId};
 use mangrove_query::optimize::RULES;
 use mangrove_query::plan::Plan;
 use mangrove_query::{
-    Crew, CrewOptions, Execution, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions, gremlin, resolve,
+    Crew, CrewOptions, Execution, Fleet, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions, Ran, gremlin,
+    resolve, run_fragment,
 };
 use mangrove_testkit::canonical;
 use mangrove_testkit::far::{FAILURES, FailingView, SlowView};
@@ -174,6 +175,11 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
         let options = QueryOptions { crew: Some(crew(true)), ..QueryOptions::default() };
         let far = SlowView::new(stored, Duration::ZERO);
         runs.push(("every rule, store far away, crew that gets bytes".to_owned(), executed_with(&far, text, options)));
+        let fleet = Nodes::over(stored).map(|nodes| nodes as _);
+        runs.push((
+            "every rule, store, nodes".to_owned(),
+            executed_with(stored, text, QueryOptions { fleet, ..QueryOptions::default() }),
+        ));
     }
     let same = expected != Outcome::Panic && runs.iter().all(|(_, outcome)| demand.met(&expected, outcome));
     if same {
@@ -181,6 +187,37 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
     }
     runs.insert(0, ("interpreter".to_owned(), expected));
     Verdict::Different(runs)
+}
+
+/// Nodes of this process, each with every third element, that run steps.
+struct Nodes(Mutex<Box<dyn GraphView + Send>>);
+
+impl Nodes {
+    fn over(view: &dyn GraphView) -> Option<Arc<Self>> {
+        Some(Arc::new(Self(Mutex::new(view.fork().ok()??))))
+    }
+}
+
+impl std::fmt::Debug for Nodes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Nodes")
+    }
+}
+
+impl Fleet for Nodes {
+    fn node_of_vertex(&self, vertex: VertexId) -> u16 {
+        (vertex.local() % 3) as u16
+    }
+
+    fn node_of_edge(&self, edge: &EdgeRef) -> u16 {
+        self.node_of_vertex(edge.source)
+    }
+
+    fn run(&self, messages: Vec<(u16, Vec<u8>)>, limits: &ReadContext) -> Vec<Ran> {
+        let view = self.0.lock().expect("no thread panicked");
+        let answer = |(_, message): (u16, Vec<u8>)| run_fragment(&message, &**view, limits).map_or(Ran::Refused, Ran::Gave);
+        messages.into_iter().map(answer).collect()
+    }
 }
 
 /// Whether the rules leave the shape of the results alone.

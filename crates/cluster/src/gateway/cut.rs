@@ -14,7 +14,7 @@ use crate::placement::Placement;
 use crate::remote::{Known, Line, Remote};
 use crate::shard::ShardView;
 use crate::view::{AtOnce, ClusterView};
-use crate::wire::{Answer, Ask, Call, Reply, damaged};
+use crate::wire::{Answer, Ask, Call, NextLocals, Reply, damaged};
 
 /// What was read for longer is not read again from the beginning.
 const YOUNG: Duration = Duration::from_secs(60);
@@ -138,6 +138,23 @@ pub type CutStore = Box<Remote<CutLine>>;
 pub type CutGraph = ClusterView<ShardView<CutStore>, AtOnce>;
 
 impl HeldCut {
+    /// What one node has of the graph at a number that somebody else keeps. Shards that it does not have cannot be read.
+    pub fn of_node(number: u64, peer: &Arc<dyn Peer>, placement: Placement, schema: Arc<Schema>) -> Arc<Self> {
+        let (statistics, next) = (Arc::default(), NextLocals::default());
+        let known = Arc::new(Known { schema: schema.clone(), statistics, next });
+        let of_each = 0..placement.shards;
+        let seen = of_each.clone().map(|_| SeenShard { version: number, known: known.clone() }).collect();
+        let held = |_| HeldShard { peers: vec![peer.clone()], copies: 1, ..HeldShard::default() };
+        Arc::new(Self {
+            number,
+            made: Instant::now(),
+            nodes: Vec::new(),
+            shards: of_each.map(held).collect(),
+            seen: Arc::new(Seen { shards: seen, schema }),
+            lost: AtomicBool::new(false),
+        })
+    }
+
     pub fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }

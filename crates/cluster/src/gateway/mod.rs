@@ -4,11 +4,13 @@
 //!   applied   how far the nodes have applied the log, shard by shard
 //!   hold      asks nodes to keep a number of their shards
 //!   cut       all shards at that number, and the graph that they are
+//!   fragments the nodes of a cut, for work that each does with its shards
 //! ```
 //! Several nodes may have the same shard. All of them that have come so far keep the number, and any of them answers.
 
 mod applied;
 mod cut;
+mod fragments;
 mod hold;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +26,7 @@ use crate::placement::Placement;
 use crate::wire::{Call, Reply};
 
 pub use self::cut::{CutGraph, CutLine, CutStore, HeldCut, Limits};
+pub use self::fragments::CutNodes;
 
 /// A graph that was read is read again for so long, before a newer one is looked for.
 const FRESH: Duration = Duration::from_millis(50);

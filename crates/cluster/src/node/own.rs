@@ -16,13 +16,18 @@ use crate::overlay::Overlay;
 use crate::section::Recorder;
 use crate::transaction::{Change, INLINE_BYTES};
 
-/// Runs small queries for clients, and parts of their analyses.
+/// Runs small queries for clients, steps of others, and parts of their analyses.
 pub trait Runner: Send + Sync {
     /// Runs a query that writes, for somebody; `None` if whoever asks must run it. Then nothing of it was stored.
     fn run(&self, query: &[u8], request: RequestId, who: &str, limits: ReadContext) -> Option<Ran>;
 
     /// Answers a word about an analysis, within these limits; `None` if no analyses run here. `session` is the number of who says it.
     fn analyze(&self, _asked: &[u8], _session: u64, _limits: ReadContext) -> Option<Result<Vec<u8>>> {
+        None
+    }
+
+    /// Runs steps of a query over the shards of the node at a number, within these limits; `None` if no steps run here.
+    fn fragment(&self, _number: u64, _asked: &[u8], _limits: &ReadContext) -> Option<Result<Vec<u8>>> {
         None
     }
 

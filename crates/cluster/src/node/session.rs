@@ -111,6 +111,7 @@ impl Session {
             Call::Ask { shard, number, left, ask } => self.ask(shard, number, left, ask, cancel),
             Call::Run { request, left, query } => self.run(request, left, &query, cancel),
             Call::Analyze { left, asked } => self.analyze(left, &asked.0, cancel),
+            Call::Fragment { left, number, asked } => self.fragment(left, number, &asked.0, cancel),
             Call::Outcome(request) => self.outcome(request),
             Call::Begin { turn, patience } => Ok(self.begin(turn, patience)),
             Call::Since { turn, number, own } => {
@@ -228,6 +229,16 @@ impl Session {
         let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
         match runner.analyze(asked, self.number, limits) {
             Some(told) => Ok(Reply::Analyzed(Opaque(told?))),
+            None => Ok(Reply::NotRun),
+        }
+    }
+
+    fn fragment(&self, left: Option<Duration>, number: u64, asked: &[u8], cancel: CancelToken) -> Result<Reply> {
+        let Some(runner) = self.node.runner() else { return Ok(Reply::NotRun) };
+        let deadline = left.map(|left| Instant::now() + left.min(LONGEST));
+        let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
+        match runner.fragment(number, asked, &limits) {
+            Some(told) => Ok(Reply::Fragment(Opaque(told?))),
             None => Ok(Reply::NotRun),
         }
     }

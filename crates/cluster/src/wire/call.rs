@@ -114,6 +114,12 @@ pub enum Call {
         left: Option<Duration>,
         asked: Opaque,
     },
+    /// Steps of a query, to run over the shards that the node has. Who asks keeps them at this number.
+    Fragment {
+        left: Option<Duration>,
+        number: u64,
+        asked: Opaque,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -134,7 +140,7 @@ pub enum Reply {
         given: Vec<u8>,
         commits: bool,
     },
-    /// Whoever asked must run the query, or the analysis. Nothing of it was stored.
+    /// Whoever asked must run the query, the steps, or the analysis. Nothing of it was stored.
     NotRun,
     /// The turn is yours.
     Turn,
@@ -166,6 +172,8 @@ pub enum Reply {
     ShardDropped,
     /// What is said of an analysis.
     Analyzed(Opaque),
+    /// What the steps gave.
+    Fragment(Opaque),
 }
 
 /// What was committed after a number, and what is to be.

@@ -12,8 +12,9 @@ use mangrove_cluster::wire::{Call, Reply};
 use mangrove_directory::{CheckReport, Patience, StoreStats, Violation, Writer};
 use mangrove_graph::{Catalog, ElementKind, GraphError, GraphView, GraphWrite, ReadContext, Result, Schema, Through};
 use mangrove_link::{GraphAddress, Ways};
-use mangrove_query::{Parameters, Query, QueryOptions};
+use mangrove_query::{Fleet, Parameters, Query, QueryOptions};
 
+use super::fragments::{CutFleet, LastSchema};
 use super::runner::{self, Given, NamedSchema};
 use super::{analysis, unexpected};
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, GraphParts, InParts, RanInParts, ViewLater};
@@ -34,6 +35,8 @@ pub struct ClusterBackend {
     writing: Arc<Mutex<Vec<Writer>>>,
     /// The schema that came last with the results of a query that a node has run.
     told: Mutex<Option<NamedSchema>>,
+    /// The schema that queries have read last.
+    read: Arc<LastSchema>,
 }
 
 /// The graphs to which this process is connected, each by the addresses that led to it. All handles of one share their connections, and read what
@@ -44,7 +47,8 @@ impl ClusterBackend {
     /// Connects to the nodes of an address.
     pub fn connect(address: &GraphAddress, is_read_only: bool) -> Result<Self> {
         let wanted = address.to_string();
-        let over = |gateway| Self { gateway, is_read_only, writing: Arc::default(), told: Mutex::default() };
+        let over =
+            |gateway| Self { gateway, is_read_only, writing: Arc::default(), told: Mutex::default(), read: Arc::default() };
         if let Some(gateway) = connected(|known, _| known == wanted) {
             return Ok(over(gateway));
         }
@@ -95,14 +99,14 @@ fn settle(gateway: &Gateway, limits: Option<&ReadContext>) {
 
 impl Backend for ClusterBackend {
     fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
-        let view = ClusterRead::new(&self.gateway, self.gateway.cut(limits.as_ref())?);
+        let view = ClusterRead::new(&self.gateway, self.gateway.cut(limits.as_ref())?, &self.read);
         view.limits.set(limits);
         Ok(Box::new(view))
     }
 
     fn view_later(&self) -> Option<ViewLater> {
-        let gateway = self.gateway.clone();
-        Some(Box::new(move || Ok(Box::new(ClusterRead::new(&gateway, gateway.cut(None)?)))))
+        let (gateway, read) = (self.gateway.clone(), self.read.clone());
+        Some(Box::new(move || Ok(Box::new(ClusterRead::new(&gateway, gateway.cut(None)?, &read)))))
     }
 
     fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
@@ -256,13 +260,14 @@ struct ClusterRead {
     cut: Arc<HeldCut>,
     limits: Limits,
     placement: Placement,
+    read: Arc<LastSchema>,
 }
 
 impl ClusterRead {
-    fn new(gateway: &Gateway, cut: Arc<HeldCut>) -> Self {
+    fn new(gateway: &Gateway, cut: Arc<HeldCut>, read: &Arc<LastSchema>) -> Self {
         let limits = Limits::default();
         let placement = gateway.placement();
-        Self { graph: cut.graph(placement, &limits), cut, limits, placement }
+        Self { graph: cut.graph(placement, &limits), cut, limits, placement, read: read.clone() }
     }
 }
 
@@ -301,6 +306,10 @@ impl BackendView for ClusterRead {
 
     fn parts(&self) -> Option<&dyn GraphParts> {
         Some(self)
+    }
+
+    fn fleet(&self) -> Option<Arc<dyn Fleet>> {
+        Some(Arc::new(CutFleet::new(&self.cut, &self.read)))
     }
 }
 

@@ -4,7 +4,8 @@
 //!   backend   the graph as a database
 //!   node      a process of it: its shards, and where it listens
 //!   stores    where its shards are on its disk
-//!   runner    what a node runs for clients: small queries that write, and parts of analyses
+//!   runner    what a node runs for clients: small queries that write, steps of others, and parts of analyses
+//!   fragments steps of queries that run at the nodes
 //!   analysis  vertex programs on the nodes
 //!   nodes     its nodes together: which shards they have, how they are, and their end
 //!   moves     shards that go from node to node
@@ -16,6 +17,7 @@ mod analysis;
 mod backend;
 mod backups;
 mod balance;
+mod fragments;
 mod moves;
 mod node;
 mod nodes;

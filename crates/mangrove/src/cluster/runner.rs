@@ -1,4 +1,6 @@
-//! Small queries that write, run by the node that has the turn to write. From a client, each of their steps would be a message.
+//! What a node runs for clients: steps of queries, parts of analyses, and small queries that write.
+//!
+//! The node that has the turn to write runs these queries. From a client, each of their steps would be a message.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +13,7 @@ use mangrove_query::{Graph, Outlook, Parameters, Procedures, Query, QueryOptions
 use serde::{Deserialize, Serialize};
 
 use super::analysis::Analyses;
+use super::fragments::Fragments;
 use crate::describe::Described;
 use crate::memory::Memory;
 use crate::prepared::Prepared;
@@ -92,21 +95,23 @@ fn unread() -> GraphError {
     GraphError::Storage { message, source: None }
 }
 
-/// Runs queries, and parts of analyses, at a node.
+/// Runs queries, steps of queries, and parts of analyses, at a node.
 pub struct NodeRunner {
     transactions: OwnTransactions,
     prepared: Prepared,
     /// The last schema that was named.
     named: Mutex<NamedSchema>,
     analyses: Analyses,
+    fragments: Fragments,
 }
 
 impl NodeRunner {
     /// `own` is the way to the node itself that its gateway knows.
     pub fn new(name: String, node: Arc<Node>, gateway: Arc<Gateway>, own: Arc<dyn Peer>) -> Self {
+        let fragments = Fragments::new(own.clone(), gateway.placement());
         let analyses = Analyses::new(name, gateway.clone(), own);
         let named = Mutex::new(NamedSchema { name: drawn(), schema: Arc::default() });
-        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), named, analyses }
+        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), named, analyses, fragments }
     }
 
     /// The schema with its name: that of the last one, if it is the same.
@@ -155,6 +160,10 @@ impl Runner for NodeRunner {
         Some(self.analyses.answer(asked, session, limits))
     }
 
+    fn fragment(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Option<Result<Vec<u8>>> {
+        Some(self.fragments.answer(number, asked, limits))
+    }
+
     fn has_gone(&self, session: u64) {
         self.analyses.has_gone(session);
     }
@@ -168,6 +177,6 @@ fn given(rows: Rows, NamedSchema { name, schema }: NamedSchema, known: Option<u1
 }
 
 /// A name that nothing else has.
-fn drawn() -> u128 {
+pub fn drawn() -> u128 {
     Uuid::new_v4().as_u128()
 }

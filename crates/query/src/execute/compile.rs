@@ -5,6 +5,7 @@ use mangrove_graph::{ElementKind, Token, Value};
 use crate::diagnostics::Span;
 use crate::error::Result;
 use crate::execute::data::maps::ARRAY_MIN;
+use crate::execute::fleet::FleetOp;
 use crate::execute::modulators::by::ByOp;
 use crate::execute::ops::barrier::{BulkOp, GatherOp, OrderLocal, OrderOp, SackBarrierOp};
 use crate::execute::ops::between::{BetweenOp, Wanted};
@@ -47,19 +48,21 @@ use crate::execute::run::portion::Portioned;
 use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::fragment::{Fragment, Reach};
 use crate::plan::keys::{any_column, read_of_all, takes_maps};
+use crate::plan::locate::run_length;
 use crate::plan::paths::{PATHS, PathMode, last_uses};
 use crate::plan::*;
 use crate::stack::deep;
 
-/// The chain of a whole query. With a reach, helpers run fragments of it.
-pub fn root(plan: &Plan, mode: PathMode, helpers: Option<Reach>) -> Result<Chain> {
+/// The chain of a whole query. With a reach, helpers run fragments of it. With a fleet, nodes run others.
+pub fn root(plan: &Plan, mode: PathMode, helpers: Option<Reach>, has_fleet: bool) -> Result<Chain> {
     let reads = |node: &StepNode| reads_past(&node.step);
     let forgets = mode != PathMode::Off && !plan.source.paths;
     let last_reader = if forgets { plan.traversal.steps.iter().rposition(reads) } else { None };
+    let fleet = has_fleet.then_some(&plan.source);
     let last_uses = if mode == PathMode::Slots { last_uses(&plan.traversal) } else { Vec::new() };
     chain(
         &plan.traversal,
-        ChainRole { start: true, helpers, last_reader, last_uses: &last_uses, columns: Some(0), later: &[] },
+        ChainRole { start: true, helpers, fleet, last_reader, last_uses: &last_uses, columns: Some(0), later: &[] },
     )
 }
 
@@ -75,6 +78,8 @@ struct ChainRole<'a> {
     start: bool,
     /// Its traversers belong to one scope, and helpers may work on them within this reach.
     helpers: Option<Reach>,
+    /// The source of the query, if nodes may run some of the steps.
+    fleet: Option<&'a SourceConfig>,
     /// The last step that asks where traversers have been. Later steps can forget the path.
     last_reader: Option<usize>,
     /// The last step that gives or reads each label. Later steps can forget it.
@@ -103,13 +108,22 @@ fn chain(traversal: &Traversal, place: ChainRole<'_>) -> Result<Chain> {
 fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
     let steps = &traversal.steps;
     let mut links = Vec::with_capacity(steps.len());
+    let run_at = |at: usize| if place.fleet.is_some() { run_length(&steps[at..]) } else { 0 };
+    let next_run = |at: usize| if place.fleet.is_some() { (at..steps.len()).find(|at| run_at(*at) > 0) } else { None };
+    // Helpers would take the steps before a run together with some of the run.
+    let helpers = place.helpers.filter(|_| next_run(0).is_none());
     let (mut at, mut is_prepared, mut first) = (0, false, 0);
     while at < steps.len() {
-        let fragment = match place.helpers {
+        let fragment = match helpers {
             Some(reach) if !is_prepared => Fragment::leading(&steps[at..], reach),
             _ => None,
         };
-        if let Some(fragment) = fragment {
+        if let Some((source, run @ 1..)) = place.fleet.map(|source| (source, run_at(at))) {
+            let run = Traversal { steps: steps[at..at + run].to_vec() };
+            at += run.steps.len();
+            let here = serial(&run, None)?;
+            links.push(Link::new(Box::new(FleetOp::new(run, source, here)), Vec::new(), Span::default()));
+        } else if let Some(fragment) = fragment {
             at += fragment.steps.len();
             is_prepared = fragment.barrier.is_some();
             let columns = place.columns_before(&steps[at..]);
@@ -124,7 +138,8 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
                 links.push(Link::new(Box::new(GatherOp::default()), Vec::new(), node.span));
             }
             let columns = place.columns_before(&steps[at + 1..]);
-            let (start, later) = (place.start && at == 0, &steps[at + 1..]);
+            // What is known here of the elements is not known to nodes.
+            let (start, later) = (place.start && at == 0, &steps[at + 1..next_run(at + 1).unwrap_or(steps.len())]);
             let role = ChainRole { start, last_reader: None, last_uses: &[], columns, later, ..place };
             let op = if is_prepared { compile_prepared(&node.step, role)? } else { compile(&node.step, role)? };
             is_prepared = false;

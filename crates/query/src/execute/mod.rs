@@ -16,6 +16,8 @@
 
 mod compile;
 mod data;
+mod fleet;
+mod fragment;
 mod modulators;
 mod ops;
 mod parallel;
@@ -31,6 +33,7 @@ use crate::computed::Computed;
 use crate::error::{QueryError, Result};
 use crate::options::{Graph, OnProfile, QueryOptions};
 use crate::plan::facts::{Reads, Writes};
+use crate::plan::locate::in_runs;
 use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
 use crate::plan::{Plan, Step};
@@ -48,6 +51,7 @@ use run::profile::{self, Counters};
 use crate::plan::paths;
 pub use data::items::Items;
 pub use data::maps::{MapColumn, Maps};
+pub use fragment::run_fragment;
 pub use reads::columns::{own_maps, whole_maps};
 pub use run::pace::{Pace, bytes_target};
 
@@ -83,6 +87,7 @@ impl Execution {
         let mode = paths::path_mode(&plan, reads);
         let one_by_one = writes != Writes::NOTHING && compile::one_by_one(&plan);
         let computed = Computed::of(&plan.traversal, graph.view().schema())?;
+        let fleet = options.fleet.clone().filter(|_| matches!(graph, Graph::Read(_)) && may_leave(&plan, one_by_one));
         let help = if one_by_one { None } else { Self::help(&plan, graph, &options) };
         let (profiling, on_profile) = (options.is_profiled(), options.on_profile.clone());
         let mut shared = QueryState::new(&plan.source, options, mode);
@@ -105,8 +110,8 @@ impl Execution {
             shared.counters = Some(Counters::of(&plan.traversal));
             profile = Some(Profile::of(&plan.traversal));
         }
-        let mut chain = compile::root(&plan, mode, help.as_ref().map(Help::reach))?;
-        shared.help = help;
+        let mut chain = compile::root(&plan, mode, help.as_ref().map(Help::reach), fleet.is_some())?;
+        (shared.help, shared.fleet) = (help, fleet);
         chain.reset(1);
         let mut start = Batch::new(Items::Values(vec![Value::Null]));
         if mode.has_paths() {
@@ -255,6 +260,19 @@ impl Drop for Run {
         {
             (on_profile.0)(&profile);
         }
+    }
+}
+
+/// Whether nodes may run steps of a plan. They know no side effect of the query, and no property that it computes.
+fn may_leave(plan: &Plan, one_by_one: bool) -> bool {
+    !plan.source.fragments_off && !one_by_one && !plan.traversal.touches().1.any_of(Writes::GRAPH.and(Writes::COMPUTED))
+}
+
+/// For each step of a plan, in the order of its outline, whether nodes run it.
+pub(crate) fn on_nodes(plan: &Plan) -> Vec<bool> {
+    match may_leave(plan, compile::one_by_one(plan)) {
+        true => in_runs(&plan.traversal),
+        false => Vec::new(),
     }
 }
 

@@ -155,7 +155,7 @@ impl ParallelOp {
         if let Some(Team { stage, offer }) = self.team.take() {
             drop(offer);
             stage.stop();
-            let Messages { all, helped, stolen } = stage.locked().messages;
+            let Messages { all, helped, stolen, .. } = stage.locked().messages;
             tracing::debug!(messages = all, helped, stolen, "the crew helped");
             if let Some(counters) = &stage.counters {
                 let messages = stage.locked().messages;

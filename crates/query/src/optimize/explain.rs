@@ -35,6 +35,8 @@ pub struct ExplainedStep {
     pub expected: f64,
     /// How traversers pass through it.
     pub flow: Flow,
+    /// Whether the nodes of the graph run it, together with steps beside it.
+    pub on_nodes: bool,
 }
 
 impl Explanation {
@@ -53,7 +55,7 @@ impl Explanation {
     /// One JSON object: `original`, `rules` (objects with `rule` and `plan`), `steps` with the fields of [`ExplainedStep`].
     pub fn to_json(&self) -> String {
         let rules: Vec<_> = self.rules.iter().map(|(rule, plan)| json!({ "rule": rule, "plan": plan })).collect();
-        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint.as_ref().map(ToString::to_string), "expected": s.expected, "flow": s.flow.name() });
+        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint.as_ref().map(ToString::to_string), "expected": s.expected, "flow": s.flow.name(), "on_nodes": s.on_nodes });
         let steps: Vec<_> = self.steps.iter().map(step).collect();
         json!({ "original": self.original, "rules": rules, "steps": steps }).to_string()
     }
@@ -74,7 +76,7 @@ impl fmt::Display for Explanation {
                 "{name:width$}  {:8.0}  {:7}  {}",
                 step.expected,
                 step.flow.name(),
-                step.access.as_deref().unwrap_or("")
+                step.access.as_deref().unwrap_or(if step.on_nodes { "on the nodes" } else { "" })
             );
             writeln!(f, "{}", line.trim_end())?;
         }
@@ -108,6 +110,7 @@ pub fn explain(plan: &mut Plan, catalog: &dyn Catalog, rules_off: &[String]) -> 
             hint,
             expected: row.node.estimate.unwrap_or_default(),
             flow: row.node.step.facts().flow,
+            on_nodes: false,
         })
     };
     let steps = outline(&plan.traversal).into_iter().map(explained).collect::<Result<_>>()?;

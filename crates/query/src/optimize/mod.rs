@@ -79,9 +79,10 @@ pub enum ChainPosition {
     Child,
 }
 
-pub const RULES: [Rule; 18] = [
+pub const RULES: [Rule; 19] = [
     switches::PATHS,
     switches::INDEX,
+    switches::FRAGMENTS,
     combine_filters::RULE,
     reorder_filters::RULE,
     scan_filters::RULE,

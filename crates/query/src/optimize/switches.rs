@@ -13,3 +13,9 @@ pub(super) const INDEX: Rule = Rule {
     description: "a scan that filters by an indexed property looks it up",
     way: Way::Switch(|source| source.index_off = true),
 };
+
+pub(super) const FRAGMENTS: Rule = Rule {
+    name: "fragments",
+    description: "the nodes of a graph run steps that read several times what is stored with an element",
+    way: Way::Switch(|source| source.fragments_off = true),
+};

@@ -9,6 +9,7 @@ mod estimate;
 pub mod facts;
 pub mod fragment;
 pub mod keys;
+pub mod locate;
 pub mod outline;
 pub mod paths;
 pub mod shape;
@@ -52,6 +53,8 @@ pub struct SourceConfig {
     pub paths: bool,
     /// Uses no index. A switch to measure what indexes are worth.
     pub index_off: bool,
+    /// The nodes of a graph run no steps. A switch to measure what that is worth.
+    pub fragments_off: bool,
     pub strategies: Strategies,
     /// Warnings for the author of the query.
     pub warnings: Vec<String>,

@@ -1,9 +1,11 @@
 //! How much of their paths the traversers of a plan must keep.
 
+use serde::{Deserialize, Serialize};
+
 use super::facts::Reads;
 use super::{Name, Plan, Pop, Step, StepNode, Traversal};
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum PathMode {
     Off,
     /// The latest object of each label.

@@ -128,6 +128,23 @@ impl Batch {
         next
     }
 
+    /// The traversers that these have become elsewhere: the `i`-th of `later` came from row `rows[i]`. `later` has the bulk, path and
+    /// labels of what began there as one traverser without a past.
+    pub fn continued(&self, rows: &[u32], later: Batch, mode: PathMode) -> Batch {
+        debug_assert_eq!(rows.len(), later.len());
+        let Batch { items, bulk, paths, slots, .. } = later;
+        let mut next = Batch { items, ..self.state(rows) };
+        if let Some(mut bulks) = bulk {
+            bulks.iter_mut().enumerate().for_each(|(row, bulk)| *bulk = bulk.saturating_mul(next.bulk(row)));
+            next.bulk = Some(bulks);
+        }
+        if let (Some(own), Some(later)) = (&mut next.paths, paths) {
+            own.iter_mut().zip(&later).for_each(|(own, later)| *own = path::continued(own, later, mode));
+        }
+        next.slots.put_later(slots);
+        next
+    }
+
     /// The traversers on other items, wherever they came from.
     pub fn standing_on(self, items: Items) -> Batch {
         debug_assert_eq!(self.len(), items.len());

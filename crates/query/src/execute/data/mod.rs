@@ -9,6 +9,7 @@ pub mod items;
 pub mod keys;
 pub mod known;
 pub mod maps;
+pub mod message;
 pub mod number;
 pub mod path;
 pub mod sent;

@@ -48,6 +48,21 @@ pub fn label(path: &PathRef, object: &Value, names: &[Name], mode: PathMode) -> 
     Some(Arc::new(PathNode { object: object.clone(), labels, before }))
 }
 
+/// `base` with what came after it. In full paths, `later` begins with the latest object of `base`, which may have got more labels.
+pub fn continued(base: &PathRef, later: &PathRef, mode: PathMode) -> PathRef {
+    let (mut path, mut nodes): (_, Vec<&PathNode>) = (base.clone(), iter(later).collect());
+    if mode == PathMode::Full
+        && let Some(first) = nodes.pop()
+        && !first.labels.is_empty()
+    {
+        path = label(&path, &first.object, &first.labels, mode);
+    }
+    for node in nodes.into_iter().rev() {
+        path = Some(Arc::new(PathNode { object: node.object.clone(), labels: node.labels.clone(), before: path }));
+    }
+    path
+}
+
 /// The nodes from the latest to the first.
 pub fn iter(path: &PathRef) -> impl Iterator<Item = &PathNode> {
     std::iter::successors(path.as_deref(), |node| node.before.as_deref())

@@ -54,6 +54,21 @@ impl Slots {
         }
     }
 
+    /// Names what `later` has. Rows in which it has nothing keep what they have.
+    pub fn put_later(&mut self, later: Slots) {
+        for (name, mut slot) in later.0 {
+            let Some((_, known)) = self.0.iter_mut().find(|(known, _)| *known == name) else {
+                self.0.push((name, slot));
+                continue;
+            };
+            if let Slot::Some(values) = &mut slot {
+                let missing = values.iter_mut().enumerate().filter(|(_, value)| value.is_none());
+                missing.for_each(|(row, value)| *value = known.value(row));
+            }
+            *known = slot;
+        }
+    }
+
     pub fn remove(&mut self, name: &str) {
         self.0.retain(|(known, _)| **known != *name);
     }

@@ -16,6 +16,7 @@ use crate::execute::run::ids;
 use crate::execute::run::memory::{HasBudget, Held};
 use crate::execute::run::profile::Counters;
 use crate::execute::run::types;
+use crate::fleet::Fleet;
 use crate::options::{Graph, QueryOptions};
 use crate::plan::paths::PathMode;
 use crate::plan::{Name, SackConfig, SourceConfig};
@@ -52,6 +53,8 @@ pub struct QueryState {
     pub pulled_nanos: u64,
     /// The crew that may run messages of this query.
     pub help: Option<Help>,
+    /// The nodes that may run steps of this query.
+    pub fleet: Option<Arc<dyn Fleet>>,
     /// The properties that its steps compute.
     pub computed: Option<Arc<Computed>>,
     options: QueryOptions,
@@ -83,6 +86,7 @@ impl QueryState {
             counters: None,
             pulled_nanos: 0,
             help: None,
+            fleet: None,
             computed: None,
             // A timeout beyond the range of the clock never comes.
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),

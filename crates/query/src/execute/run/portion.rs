@@ -28,6 +28,11 @@ impl Default for Portions {
 }
 
 impl Portions {
+    /// Portions of about so many rows at most.
+    pub fn of_at_most(rows_max: usize) -> Self {
+        Self { pace: Pace::new(FIRST_ROWS, rows_max), ..Self::default() }
+    }
+
     /// The next portion; empty at the end.
     pub fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Batch> {
         if self.is_empty() {

@@ -48,6 +48,8 @@ impl Counters {
         sum.all += messages.all;
         sum.helped += messages.helped;
         sum.stolen += messages.stolen;
+        sum.sent += messages.sent;
+        sum.bytes += messages.bytes;
     }
 }
 

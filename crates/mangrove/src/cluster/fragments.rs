@@ -1,0 +1,172 @@
+//! Steps of queries that run at the nodes of a graph.
+//!
+//! ```text
+//!   client                                              node
+//!     │ the name of the schema, the steps, elements ────▶ runs the steps over its own shards, at the client's point of the log
+//!     │◀─────────────────────────────── what they gave ──┤
+//!     │◀──────────────────────────── or: which schema? ──┤ and the client says it all again, with the schema
+//! ```
+//! A node reads the shards that it has, and nothing else: it asks no other node, so nodes cannot wait for each other in a circle. The
+//! client keeps the point of the log meanwhile. If steps read anything more, the client runs them.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use mangrove_cluster::Placement;
+use mangrove_cluster::gateway::{CutNodes, HeldCut, Limits, Peer};
+use mangrove_cluster::wire::{Call, Opaque, Reply, from_bytes, to_bytes};
+use mangrove_graph::{EdgeRef, GraphError, ReadContext, Result, Schema, VertexId};
+use mangrove_query::{Fleet, Ran, run_fragment};
+use serde::{Deserialize, Serialize};
+
+use super::runner::{NamedSchema, drawn};
+use super::unexpected;
+
+/// A node knows so many schemas of its clients.
+const SCHEMAS_MAX: usize = 32;
+
+/// What a client asks.
+#[derive(Serialize, Deserialize)]
+struct Steps {
+    /// The name of the schema of the whole graph, as the client reads it. The ids of labels and keys are the same in all shards.
+    name: u128,
+    schema: Option<Arc<Schema>>,
+    message: Opaque,
+}
+
+/// What a node tells.
+#[derive(Serialize, Deserialize)]
+enum StepsTold {
+    Gave(Opaque),
+    Refused,
+    /// It does not know that schema.
+    Schema,
+}
+
+/// The schema that this process reads last, with its name.
+#[derive(Default)]
+pub struct LastSchema(Mutex<Option<NamedSchema>>);
+
+impl LastSchema {
+    fn named(&self, schema: &Arc<Schema>) -> NamedSchema {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(last) if Arc::ptr_eq(&last.schema, schema) => last.clone(),
+            _ => last.insert(NamedSchema { name: drawn(), schema: schema.clone() }).clone(),
+        }
+    }
+}
+
+/// The nodes of a cut, for one query.
+pub struct CutFleet {
+    nodes: CutNodes,
+    schema: NamedSchema,
+}
+
+impl CutFleet {
+    pub fn new(cut: &Arc<HeldCut>, last: &LastSchema) -> Self {
+        Self { nodes: CutNodes::new(cut.clone()), schema: last.named(&cut.seen.schema) }
+    }
+
+    /// What a node makes of a message.
+    fn ask(&self, peer: &dyn Peer, message: &Opaque, has_others: bool, limits: &ReadContext) -> Result<Ran> {
+        for schema in [None, Some(self.schema.schema.clone())] {
+            let asked = Opaque(to_bytes(&Steps { name: self.schema.name, schema, message: message.clone() })?);
+            let left = limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let call = Call::Fragment { left, number: self.nodes.cut().number, asked };
+            let reply = match has_others {
+                true => peer.call_or_give_up(&call, Some(limits))?,
+                false => peer.call(&call, Some(limits))?,
+            };
+            match reply {
+                Reply::Fragment(told) => match from_bytes(&told.0)? {
+                    StepsTold::Gave(answer) => return Ok(Ran::Gave(answer.0)),
+                    StepsTold::Refused => return Ok(Ran::Refused),
+                    StepsTold::Schema => {}
+                },
+                Reply::NotRun => return Ok(Ran::Unable),
+                _ => return Err(unexpected("a node")),
+            }
+        }
+        Ok(Ran::Unable)
+    }
+}
+
+impl fmt::Debug for CutFleet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CutFleet").field("number", &self.nodes.cut().number).finish_non_exhaustive()
+    }
+}
+
+impl Fleet for CutFleet {
+    fn node_of_vertex(&self, vertex: VertexId) -> u16 {
+        self.nodes.node_of(vertex.shard())
+    }
+
+    fn node_of_edge(&self, edge: &EdgeRef) -> u16 {
+        self.nodes.node_of(edge.id.shard())
+    }
+
+    fn run(&self, messages: Vec<(u16, Vec<u8>)>, limits: &ReadContext) -> Vec<Ran> {
+        let messages = messages.into_iter().map(|(node, bytes)| (node, Opaque(bytes))).collect();
+        let told = self.nodes.each(messages, |peer, message, has_others| self.ask(peer, message, has_others, limits));
+        let ran = |told: Result<Ran>| match told {
+            Ok(ran) => ran,
+            // Reading step by step, the query asks wherever the shards still are.
+            Err(GraphError::Unavailable(why)) => {
+                tracing::debug!(%why, "no node runs the steps of a query");
+                Ran::Unable
+            }
+            Err(_) => Ran::Refused,
+        };
+        told.into_iter().map(ran).collect()
+    }
+}
+
+/// Runs steps for clients, at a node.
+pub struct Fragments {
+    /// The way to the node itself.
+    own: Arc<dyn Peer>,
+    placement: Placement,
+    /// The schemas that clients have told, the latest last.
+    schemas: Mutex<Vec<NamedSchema>>,
+}
+
+impl Fragments {
+    pub fn new(own: Arc<dyn Peer>, placement: Placement) -> Self {
+        Self { own, placement, schemas: Mutex::default() }
+    }
+
+    /// Answers a client that keeps this point of the log.
+    ///
+    /// # Errors
+    /// If the bytes cannot be read.
+    pub fn answer(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Result<Vec<u8>> {
+        let Steps { name, schema, message } = from_bytes(asked)?;
+        let told = match self.schema(name, schema) {
+            None => StepsTold::Schema,
+            Some(schema) => {
+                let (cut, reader) = (HeldCut::of_node(number, &self.own, self.placement, schema), Limits::default());
+                reader.set(Some(limits.clone()));
+                let given = run_fragment(&message.0, &cut.graph(self.placement, &reader), limits);
+                given.map_or(StepsTold::Refused, |answer| StepsTold::Gave(Opaque(answer)))
+            }
+        };
+        to_bytes(&told)
+    }
+
+    /// The schema of a name, if it was told now or before.
+    fn schema(&self, name: u128, told: Option<Arc<Schema>>) -> Option<Arc<Schema>> {
+        let mut known = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = known.iter().find(|known| known.name == name) {
+            return Some(same.schema.clone());
+        }
+        let schema = told?;
+        if known.len() >= SCHEMAS_MAX {
+            known.remove(0);
+        }
+        known.push(NamedSchema { name, schema: schema.clone() });
+        Some(schema)
+    }
+}

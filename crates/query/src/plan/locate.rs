@@ -1,0 +1,177 @@
+//! Which steps run at the nodes of a graph.
+//!
+//! ```text
+//!   V('a') ─▶ out() ─▶ │ has('age') ─▶ where(outE('knows')) ─▶ values('name') │ ─▶ order()
+//!                      └── one message to each node that has some of the vertices ──┘
+//! ```
+//! A query asks the shards step by step: each step that reads the store costs a round of messages. A *run* is a chain of steps that
+//! takes one round instead. Its steps treat each traverser by itself, and read nothing but what is stored with the element that the
+//! traverser stands on when it comes. A vertex is stored with its edges, and an edge with its source. A run has one hop at
+//! most: what is stored with a neighbour may be elsewhere, so a neighbour begins another run.
+
+use mangrove_graph::{Direction, Token};
+
+use super::facts::{Flow, Gives, Reads, Writes};
+use super::{By, EndOf, HasKey, Step, StepNode, Traversal};
+
+/// Steps that read less often are as quick one by one.
+const CALLS_MIN: usize = 2;
+/// What the message has not: other parts of the graph, where a traverser was, and what it shares with others.
+const ELSEWHERE: Reads = Reads::GRAPH
+    .and(Reads::PATH)
+    .and(Reads::LAST)
+    .and(Reads::LABELS)
+    .and(Reads::LOOPS)
+    .and(Reads::SACK)
+    .and(Reads::EFFECTS)
+    .and(Reads::PROCEDURE)
+    .and(Reads::CHANCE);
+const STORED: Reads = Reads::OWN.and(Reads::EDGES);
+
+/// Where a traverser stands, as the node sees it that got the message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    /// On an element that is stored with the one it came with.
+    Here,
+    /// On anything else.
+    Away,
+}
+
+/// The number of leading steps that are worth a message; 0 if they are none.
+pub fn run_length(steps: &[StepNode]) -> usize {
+    let (mut stand, mut has_hopped, mut calls, mut length) = (Stand::Here, false, 0, 0);
+    for (at, node) in steps.iter().enumerate() {
+        let hops = matches!(node.step, Step::Hop { .. });
+        let Some((after, more)) = of_run(&node.step, stand).filter(|_| !(hops && has_hopped)) else { break };
+        if at == 0 && more == 0 {
+            return 0;
+        }
+        (stand, has_hopped, calls) = (after, has_hopped || hops, calls + more);
+        // What neither reads nor drops is done where the results go.
+        if more > 0 || node.step.is_filter() {
+            length = at + 1;
+        }
+    }
+    if calls < CALLS_MIN { 0 } else { length }
+}
+
+/// Whether a node may run these steps for somebody else.
+pub fn is_run(steps: &[StepNode]) -> bool {
+    let next = |stand, node: &StepNode| of_run(&node.step, stand).map(|(after, _)| after);
+    steps.iter().try_fold(Stand::Here, next).is_some()
+}
+
+/// For each step, in the order of the [`outline`](super::outline::outline), whether it is in a run.
+pub fn in_runs(traversal: &Traversal) -> Vec<bool> {
+    let mut marks = Vec::new();
+    mark(traversal, true, false, &mut marks);
+    marks
+}
+
+fn mark(traversal: &Traversal, has_runs: bool, is_inside: bool, marks: &mut Vec<bool>) {
+    let mut left = 0;
+    for (at, node) in traversal.steps.iter().enumerate() {
+        if has_runs && left == 0 {
+            left = run_length(&traversal.steps[at..]);
+        }
+        let is_in = is_inside || left > 0;
+        left = left.saturating_sub(1);
+        marks.push(is_in);
+        node.step.for_each_child(&mut |child| {
+            mark(child, has_runs && !is_in && has_chain_of_its_own(&node.step, child), is_in, marks);
+        });
+    }
+}
+
+/// Whether traversers go through this child as they go through the query: each once, and not to answer something about another one.
+fn has_chain_of_its_own(step: &Step, child: &Traversal) -> bool {
+    match step {
+        Step::Union(_) => true,
+        Step::Repeat(repeat) => std::ptr::eq(child, &repeat.body),
+        _ => false,
+    }
+}
+
+/// Where a step of a run leads, and how many calls of a view it saves; `None` if the run ends before it.
+fn of_run(step: &Step, stand: Stand) -> Option<(Stand, usize)> {
+    let is_kept = match step {
+        // Their results forget where they came from, or come in another order.
+        Step::Local(_) | Step::Optional(_) | Step::Coalesce(_) | Step::SideEffect(_) => false,
+        // Maps of properties go by column, which takes fewer bytes.
+        Step::PropertyMap { .. } | Step::ElementMap { .. } => false,
+        step => step.facts().flow == Flow::Each,
+    };
+    if is_kept { near(step, stand) } else { None }
+}
+
+/// The same for a step at any depth; `None` if it reads anything that may be elsewhere.
+fn near(step: &Step, stand: Stand) -> Option<(Stand, usize)> {
+    let facts = step.facts();
+    let is_alone = facts.writes == Writes::NOTHING && !facts.reads.any_of(ELSEWHERE) && !asks_others(step);
+    let reads = facts.reads.any_of(STORED) || reads_keys(step);
+    if !is_alone || reads && stand == Stand::Away {
+        return None;
+    }
+    let mut calls = Some(own_calls(step));
+    step.for_each_child(&mut |child| {
+        calls = calls.and_then(|sum| Some(sum + calls_of(&child.steps, stand)?));
+    });
+    Some((after(step, stand), calls?))
+}
+
+fn calls_of(steps: &[StepNode], mut stand: Stand) -> Option<usize> {
+    let mut sum = 0;
+    for node in steps {
+        let (after, calls) = near(&node.step, stand)?;
+        (stand, sum) = (after, sum + calls);
+    }
+    Some(sum)
+}
+
+fn after(step: &Step, stand: Stand) -> Stand {
+    match step {
+        Step::Hop { direction: Direction::Out, to_edges: true, .. } => Stand::Here,
+        Step::End(EndOf::Out) => stand,
+        step if step.facts().gives == Gives::Same => stand,
+        _ => Stand::Away,
+    }
+}
+
+/// Whether the step may read what is stored with other elements than the one the traverser stands on.
+fn asks_others(step: &Step) -> bool {
+    match step {
+        Step::Repeat(_) => true,
+        // An edge has its properties with its source. The other end knows that it is there.
+        Step::Hop { direction, filter: Some(_), .. } | Step::Degree { direction, filter: Some(_), .. } => {
+            *direction != Direction::Out
+        }
+        Step::Project { .. } | Step::Math { .. } => false,
+        step => reads_keys(step),
+    }
+}
+
+/// The calls of a view that the step itself makes for a batch, at least.
+fn own_calls(step: &Step) -> usize {
+    let is_call = match step {
+        Step::Hop { .. } | Step::Degree { .. } | Step::Values(_) | Step::Properties(_) | Step::Id | Step::Labels => true,
+        Step::Has(tests) => tests.iter().any(|test| !matches!(test.key, HasKey::Label)),
+        Step::HasProperty { .. } => true,
+        Step::HasChild { key, .. } => !matches!(key, HasKey::Label),
+        _ => false,
+    };
+    // Keys are read together, and ids by themselves.
+    let of_keys = any_by(step, &|by| matches!(by, By::Key(_)));
+    let of_ids = any_by(step, &|by| matches!(by, By::Token(Token::Id)));
+    [is_call, of_keys, of_ids].into_iter().map(usize::from).sum()
+}
+
+/// Whether a modulator of the step reads elements.
+fn reads_keys(step: &Step) -> bool {
+    any_by(step, &|by| matches!(by, By::Key(_) | By::Token(_)))
+}
+
+fn any_by(step: &Step, test: &dyn Fn(&By) -> bool) -> bool {
+    let mut found = false;
+    step.for_each_by(&mut |by| found |= test(by));
+    found
+}
