@@ -638,10 +638,9 @@ fn checkpoints_in_a_directory_go_and_backups_stay() {
 #[test]
 fn checkpoints_that_cannot_be_written_are_left_out() {
     let home = tempfile::tempdir().unwrap();
-    let place = home.path().join("store");
-    std::fs::write(&place, "a file where a directory should be").unwrap();
-    let cluster = Cluster::with_store(2, 1, Some(objects(place.to_str().unwrap()).unwrap()));
+    let cluster = Cluster::with_store(2, 1, Some(objects(home.path().to_str().unwrap()).unwrap()));
     let db = cluster.connect();
+    std::fs::write(home.path().join("test"), "a file where a directory should be").unwrap();
     load(&db, 200, &random_edges(200, 1_000, 7), |_| false);
     let options = AnalyzeOptions { checkpoint_every: Some(Duration::ZERO), ..AnalyzeOptions::default() };
     let asked = asked("pagerank", [("iterations", 6.into())], &options);
