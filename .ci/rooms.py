@@ -58,6 +58,7 @@ FLOORS = {
         "node",
         "lib",
     ],
+    "crates/cluster/src/backup": ["objects", "sums", "copy"],
     "crates/cluster/src/gateway": ["cut", "applied fragments", "hold"],
     "crates/cluster/src/node": ["store tail turns", "host role", "hosts", "keeping moving own", "session", "local"],
     "crates/cluster/src/overlay": ["delta", "declare hops scan write"],
@@ -67,7 +68,12 @@ FLOORS = {
     "crates/cluster/src/change": ["checks halves recorded"],
     "crates/analytics/src": ["error", "run", "project", "engine", "algorithm", "algorithms", "divided registry", "lib"],
     "crates/analytics/src/project": ["adjacent order", "gather part simple"],
-    "crates/analytics/src/engine": ["by_number placement transport value", "program", "partition", "part steps"],
+    "crates/analytics/src/engine": [
+        "by_number placement transport value",
+        "checkpoint program",
+        "partition",
+        "part steps",
+    ],
     "crates/analytics/src/algorithms": [
         "bits communities links random weights",
         "betweenness bfs cdlp coloring kcore louvain matching pagerank peer_pressure scc similarity triangles walks wcc",
@@ -90,7 +96,15 @@ FLOORS = {
         "query",
         "ingest values",
     ],
-    "crates/mangrove/src/cluster/analysis": ["words", "job", "between", "crew part", "analyses"],
+    "crates/mangrove/src/cluster/analysis": [
+        "words",
+        "job",
+        "between",
+        "checkpoints",
+        "part points",
+        "analyses crew",
+        "attempts",
+    ],
     "crates/mangrove/src/direct": ["reads", "edges writes", "graph_search tao"],
     "crates/mangrove/src/workloads": ["skew workload", "typed values", "data paths", "operation", "mix", "drive"],
     "crates/store/hot/src": [

@@ -261,13 +261,14 @@ struct ClusterRead {
     limits: Limits,
     placement: Placement,
     read: Arc<LastSchema>,
+    gateway: Arc<Gateway>,
 }
 
 impl ClusterRead {
-    fn new(gateway: &Gateway, cut: Arc<HeldCut>, read: &Arc<LastSchema>) -> Self {
+    fn new(gateway: &Arc<Gateway>, cut: Arc<HeldCut>, read: &Arc<LastSchema>) -> Self {
         let limits = Limits::default();
         let placement = gateway.placement();
-        Self { graph: cut.graph(placement, &limits), cut, limits, placement, read: read.clone() }
+        Self { graph: cut.graph(placement, &limits), cut, limits, placement, read: read.clone(), gateway: gateway.clone() }
     }
 }
 
@@ -320,7 +321,7 @@ impl GraphParts for ClusterRead {
         limits: &ReadContext,
         show: &mut dyn FnMut(Stage),
     ) -> Result<Option<RanInParts>, AnalyticsError> {
-        analysis::run(&self.cut, work, limits, show)
+        analysis::run(&self.gateway, &self.cut, work, limits, show)
     }
 }
 

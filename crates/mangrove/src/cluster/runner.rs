@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use mangrove_cluster::backup::Objects;
 use mangrove_cluster::gateway::{Gateway, Peer};
 use mangrove_cluster::log::RequestId;
 use mangrove_cluster::node::{Node, OwnTransactions, Ran, Runner};
@@ -12,7 +13,7 @@ use mangrove_graph::{Catalog, GraphError, ReadContext, Result, Schema, Uuid, Val
 use mangrove_query::{Graph, Outlook, Parameters, Procedures, Query, QueryOptions};
 use serde::{Deserialize, Serialize};
 
-use super::analysis::Analyses;
+use super::analysis::{Analyses, Shelf};
 use super::fragments::Fragments;
 use crate::describe::Described;
 use crate::memory::Memory;
@@ -106,10 +107,17 @@ pub struct NodeRunner {
 }
 
 impl NodeRunner {
-    /// `own` is the way to the node itself that its gateway knows.
-    pub fn new(name: String, node: Arc<Node>, gateway: Arc<Gateway>, own: Arc<dyn Peer>) -> Self {
+    /// `own` is the way to the node itself that its gateway knows. Analyses keep checkpoints in `objects`.
+    pub fn new(
+        name: String,
+        node: Arc<Node>,
+        gateway: Arc<Gateway>,
+        own: Arc<dyn Peer>,
+        objects: Option<Arc<dyn Objects>>,
+    ) -> Self {
         let fragments = Fragments::new(own.clone(), gateway.placement());
-        let analyses = Analyses::new(name, gateway.clone(), own);
+        let shelf = Shelf { objects, graph: node.graph().name.clone() };
+        let analyses = Analyses::new(name, gateway.clone(), own, shelf);
         let named = Mutex::new(NamedSchema { name: drawn(), schema: Arc::default() });
         Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), named, analyses, fragments }
     }

@@ -7,6 +7,7 @@ use mangrove_cluster::gateway::{Gateway, Peer};
 use mangrove_cluster::wire::{SentError, from_bytes, to_bytes};
 use mangrove_graph::{GraphError, ReadContext, Result};
 
+use super::checkpoints::Shelf;
 use super::job::Job;
 use super::part::{Place, compute};
 use super::words::{Asked, Failure, PartPlan, Told};
@@ -23,9 +24,9 @@ pub struct Analyses {
 }
 
 impl Analyses {
-    /// `own` is the way to the node itself that its gateway knows.
-    pub fn new(name: String, gateway: Arc<Gateway>, own: Arc<dyn Peer>) -> Self {
-        Self { name, place: Place { gateway, own }, jobs: Mutex::default() }
+    /// `own` is the way to the node itself that its gateway knows. Checkpoints are kept on `shelf`.
+    pub fn new(name: String, gateway: Arc<Gateway>, own: Arc<dyn Peer>, shelf: Shelf) -> Self {
+        Self { name, place: Place { gateway, own, shelf }, jobs: Mutex::default() }
     }
 
     fn jobs(&self) -> MutexGuard<'_, HashMap<u64, Arc<Job>>> {
@@ -40,8 +41,8 @@ impl Analyses {
         let told = match from_bytes(asked)? {
             Asked::Name => Ok(Told::Name(self.name.clone())),
             Asked::Begin(plan) => self.begin(*plan, session, &limits),
-            Asked::Go { job, round, report } => self.job(job).and_then(|job| {
-                job.go(round, report.into())?;
+            Asked::Go { job, round, report, keep } => self.job(job).and_then(|job| {
+                job.go(round, report.into(), keep)?;
                 Ok(job.told(&limits))
             }),
             Asked::Frame { job, round, from, bytes } => {
@@ -52,6 +53,10 @@ impl Analyses {
                 let ended = self.jobs().remove(&job);
                 ended.into_iter().for_each(|job| job.end(is_over()));
                 Ok(Told::Ended)
+            }
+            Asked::Forget { names } => {
+                let forgets = self.place.shelf.forget(names);
+                forgets.map(|()| Told::Taken).map_err(|error| Failure::Graph(error.into()))
             }
         };
         to_bytes(&told.unwrap_or_else(Told::Failed))
@@ -158,6 +163,7 @@ mod tests {
             divided: Divided::Wcc,
             threads: 1,
             memory_bytes: None,
+            from: None,
         }))
     }
 

@@ -12,8 +12,9 @@ use mangrove_cluster::wire::{Call, Opaque, Reply, to_bytes};
 use mangrove_graph::{CancelToken, GraphError, Numbering, ReadContext};
 
 use super::between::{named, say};
-use super::words::{Asked, Finished, NumberRun, PartPlan, Summed, Told};
-use crate::backend::{InParts, RanInParts};
+use super::points::Points;
+use super::words::{Asked, Checkpoint, Finished, Kept, NumberRun, PartPlan, Summed, Told};
+use crate::backend::{InParts, RanInParts, Restarts};
 
 /// Vertices that are numbered, or whose values are brought, at a time.
 const PAGE: u64 = 1 << 20;
@@ -40,14 +41,15 @@ struct Crew<'a> {
     stop: CancelToken,
 }
 
-/// Runs a vertex program on the nodes that keep a cut; `None` if they run none.
+/// Runs a vertex program on the nodes that keep a cut; `None` if they run none. It goes on after the last checkpoint, if there is one.
 ///
 /// # Errors
-/// What a node says has failed. [`GraphError::Unavailable`] if one of them ends: nothing was changed, and it may be run again.
+/// What a node says has failed. [`GraphError::Unavailable`] if one of them ends. [`GraphError::Corrupt`] if the checkpoint cannot be used.
 pub fn run(
     cut: &HeldCut,
     work: &InParts<'_>,
     limits: &ReadContext,
+    points: &mut Points,
     show: &mut dyn FnMut(Stage),
 ) -> Result<Option<RanInParts>> {
     let started = Instant::now();
@@ -78,14 +80,23 @@ pub fn run(
             divided: work.divided.clone(),
             threads: work.threads as u64,
             memory_bytes: work.memory_bytes,
+            from: points.last().map(|last| of_part(last, &owners, at)),
         }
     };
     let told = crew.each(|at, member, limits| crew.ask(member, limits, &Asked::Begin(Box::new(plan(at, member)))))?;
     let reading = started.elapsed();
-    let ended = crew.steps(told, show)?;
+    let ended = crew.steps(told, points, show)?;
     let all = Mutex::new(Collected::new(work.divided, work.numbering.count() as usize));
     crew.each(|_, member, limits| crew.values(member, limits, &all))?;
-    Ok(Some(RanInParts { all: all.into_inner().unwrap_or_else(PoisonError::into_inner), ended, reading }))
+    let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Some(RanInParts { all, ended, reading, restarts: Restarts::default() }))
+}
+
+/// What a part needs of a checkpoint.
+fn of_part(checkpoint: &Checkpoint, owners: &[u32], at: usize) -> Checkpoint {
+    let is_own = |shard: u16| owners.get(usize::from(shard)) == Some(&(at as u32));
+    let shards = checkpoint.shards.iter().filter(|kept| is_own(kept.shard)).cloned().collect();
+    Checkpoint { name: checkpoint.name.clone(), shards, ..*checkpoint }
 }
 
 /// How a graph is shared among nodes.
@@ -186,19 +197,15 @@ impl Crew<'_> {
         }
         match failed {
             Some(AnalyticsError::Graph(GraphError::Stopped)) => {
-                Err(GraphError::Unavailable("a node has ended its part of the analysis, which may be run again".into())
-                    .into())
-            }
-            Some(AnalyticsError::Graph(GraphError::Unavailable(what))) => {
-                Err(GraphError::Unavailable(format!("{what}; the analysis has ended, and may be run again")).into())
+                Err(GraphError::Unavailable("a node has ended its part of the analysis".into()).into())
             }
             Some(error) => Err(error),
             None => found.into_iter().collect::<Option<_>>().ok_or_else(|| AnalyticsError::Panicked("a call".into())),
         }
     }
 
-    /// Lets all parts go on from round to round, until they have ended.
-    fn steps(&self, mut told: Vec<Told>, show: &mut dyn FnMut(Stage)) -> Result<Ended> {
+    /// Lets all parts go on from round to round, until they have ended. From time to time, they keep their values.
+    fn steps(&self, mut told: Vec<Told>, points: &mut Points, show: &mut dyn FnMut(Stage)) -> Result<Ended> {
         let mut shown: Option<Instant> = None;
         for round in 0.. {
             if shown.is_none_or(|shown| shown.elapsed() >= BETWEEN_SHOWS) {
@@ -208,14 +215,23 @@ impl Crew<'_> {
             if told.iter().all(|told| matches!(told, Told::Done(_))) {
                 break;
             }
-            let mut sum = Report::default();
-            for one in &told {
+            let (mut sum, mut kept) = (Report::default(), Vec::new());
+            for one in told {
                 match one {
-                    Told::Come { round: come, report } if *come == round => sum = sum.and(Report::from(*report)),
+                    Told::Come { round: come, report, kept: of_one } if come == round => {
+                        sum = sum.and(Report::from(report));
+                        kept.push(of_one);
+                    }
                     _ => return Err(out_of_step()),
                 }
             }
-            let go = Asked::Go { job: self.job, round, report: Summed::from(sum) };
+            if kept.iter().any(Option::is_some) {
+                // All parts have kept their values after the same step.
+                let kept: Option<Vec<Kept>> = kept.into_iter().collect();
+                points.take(kept.ok_or_else(out_of_step)?.into_iter());
+                points.tidy(self.members.iter().map(|member| &*member.peer));
+            }
+            let go = Asked::Go { job: self.job, round, report: Summed::from(sum), keep: points.due() };
             told = self.each(|_, member, limits| self.ask(member, limits, &go))?;
         }
         let finished = told.into_iter().map(|told| match told {
@@ -273,5 +289,5 @@ fn ended(parts: &[Finished]) -> Result<Ended> {
 }
 
 fn out_of_step() -> AnalyticsError {
-    GraphError::Unavailable("the nodes are not in the same round of an analysis, which may be run again".into()).into()
+    GraphError::Unavailable("the nodes are not in the same round of an analysis".into()).into()
 }

@@ -10,6 +10,7 @@ use mangrove_cluster::gateway::{Gateway, Limits, Peer};
 use mangrove_graph::{GraphError, GraphView, ReadContext, VertexId};
 
 use super::between::{Between, PartWay};
+use super::checkpoints::{PartCheckpoints, Shelf};
 use super::job::Job;
 use super::words::{Failure, Finished, NumberRun, PartPlan};
 use crate::analyze::{bytes_max, threads};
@@ -20,6 +21,7 @@ pub struct Place {
     pub gateway: Arc<Gateway>,
     /// The way to the node itself.
     pub own: Arc<dyn Peer>,
+    pub shelf: Shelf,
 }
 
 /// Computes a part until it ends, or fails.
@@ -33,7 +35,7 @@ pub fn compute(place: &Place, job: &Job, plan: PartPlan, limits: &ReadContext) {
 }
 
 fn run(place: &Place, job: &Job, plan: PartPlan, limits: &ReadContext) -> Result<(Values, Finished), AnalyticsError> {
-    let PartPlan { at, names, owners, vertices, runs, id_places, selection, divided, .. } = plan;
+    let PartPlan { at, names, owners, vertices, runs, id_places, selection, divided, from, .. } = plan;
     let (threads, bytes_max) = (threads(plan.threads as usize), bytes_max(plan.memory_bytes));
     let (cut, reader) = (place.gateway.cut_at(plan.number, &place.own, limits)?, Limits::default());
     reader.set(Some(limits.clone()));
@@ -58,9 +60,9 @@ fn run(place: &Place, job: &Job, plan: PartPlan, limits: &ReadContext) -> Result
     between.exchange(Vec::new(), Report::default())?; // now all parts take frames
     let out_degrees = divided.out_degrees(selection.is_directed);
     let part = PartOf { at, parts: names.len(), owners: &owners, numbers, out_degrees };
+    let checkpoints = PartCheckpoints::new(&place.shelf, &between, from, &runs, limits);
     let (values, Ended { steps, totals, sent }) = watched(threads, limits, &mut |_| (), |run| {
-        let begins = || between.count();
-        run_part(&divided, lists, part, (vertices as usize, &id_places), &between, (&begins, run))
+        run_part(&divided, lists, part, (vertices as usize, &id_places), (&between, &checkpoints), run)
     })?;
     let (values_sent, frames_sent, bytes_sent) = (sent.values, sent.frames, between.bytes());
     Ok((values, Finished { steps, totals, values_sent, frames_sent, bytes_sent }))
