@@ -134,7 +134,7 @@ FLOORS = {
     "crates/store/hot/src/shared": ["notes", "state", "space", "owned"],
     "crates/store/hot/src/upkeep": ["layers room trim", "compact"],
     "crates/store/ingest/src": [
-        "by_source error progress",
+        "by_source error progress topic",
         "text",
         "batches",
         "tables",
@@ -152,6 +152,7 @@ FLOORS = {
         "plan_text planner",
         "arrow_table csv_table",
         "jsonl parquet table",
+        "json_rows",
     ],
     "crates/store/ingest/src/export": ["walk", "graphml graphson manifest", "csv", "parquet"],
     "crates/store/ingest/src/graphs": ["edgelist graphml graphson"],

@@ -278,7 +278,7 @@ fn a_large_transaction_is_made_whole_or_not_at_all() {
     let mut transaction = ClusterTransaction::begin(&nodes.gateway, &PATIENCE, &Limits::default()).expect("a turn");
     add_chain(transaction.graph(), VERTICES);
     for section in transaction.graph().take_sections().expect("sections") {
-        let part = Record::Part { id: 7, shard: section.shard, changes: section.changes };
+        let part = Record::Part { id: 7, shard: section.shard, changes: section.changes, version: section.version };
         nodes.log.append(part.to_bytes().expect("bytes")).expect("a log");
     }
     drop(transaction);
