@@ -204,7 +204,7 @@ def test_partitions_that_are_added_are_read_too(log, tmp_path):  # noqa: F811
         finally:
             follower.send_signal(signal.SIGINT)
         assert follower.wait(timeout=60) == 0, follower.stderr.read()
-    assert sorted(offsets(path)["grown"]) == ["0", "1", "2", "3"]
+    assert len(offsets(path)["grown"]) > 1  # the producer need not choose all of them
     with mg.open(path) as db:
         assert numbers(db) == list(range(4000))
 

@@ -442,7 +442,7 @@ fn a_commit_of_which_nobody_knows_is_made_once() {
         vec![MadeUnsaid, Made, LostUnsaid, TakenOver, Made],
     ] {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::open(&directory.path().join("db.mg"), &OpenOptions::default()).unwrap();
+        let store = Store::open(directory.path().join("db.mg"), &OpenOptions::default()).unwrap();
         let fates = Arc::new(Mutex::new(fates.into_iter().cycle()));
         let database = Database::over(Fateful { store, fates }, directory.path());
         let report = follow(&database, &Records::edges(0..100, 2), &edges()).unwrap();

@@ -21,9 +21,12 @@ pub struct Point<'a> {
 pub struct Resumed {
     pub steps: u64,
     pub report: Report,
-    /// The values of all its vertices: those at some places, as bytes.
-    pub values: Vec<(Vec<Range<usize>>, Vec<u8>)>,
+    /// The values of all its vertices.
+    pub values: Vec<KeptValues>,
 }
+
+/// The values of the vertices at some places, as bytes.
+pub type KeptValues = (Vec<Range<usize>>, Vec<u8>);
 
 /// Keeps what partitions have after steps.
 pub trait Checkpoints: Sync {

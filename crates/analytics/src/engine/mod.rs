@@ -25,7 +25,7 @@ mod transport;
 mod value;
 
 pub use by_number::ByNumber;
-pub use checkpoint::{Checkpoints, Point, Resumed, Unkept};
+pub use checkpoint::{Checkpoints, KeptValues, Point, Resumed, Unkept};
 pub use part::{OutDegrees, PartOf};
 pub use partition::{Partition, divide};
 pub use placement::Placement;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mangrove_analytics::AnalyticsError;
-use mangrove_analytics::engine::{Checkpoints, Point, Resumed};
+use mangrove_analytics::engine::{Checkpoints, KeptValues, Point, Resumed};
 use mangrove_cluster::backup::{ObjectCopy, Objects, get_bytes, put_bytes};
 use mangrove_graph::{GraphError, ReadContext, Result};
 
@@ -141,7 +141,7 @@ impl<'a> PartCheckpoints<'a> {
     }
 
     /// The values of the part in a checkpoint.
-    fn values(&self, from: &Checkpoint) -> Result<Vec<(Vec<Range<usize>>, Vec<u8>)>> {
+    fn values(&self, from: &Checkpoint) -> Result<Vec<KeptValues>> {
         let no_store = || GraphError::Invalid("this node has no store".into());
         let objects = self.shelf.objects.as_deref().ok_or_else(no_store)?;
         let place = self.shelf.place(&from.name)?;
