@@ -22,14 +22,14 @@ FLOORS = {
         "lib",
     ],
     "crates/query/src/paths": ["lists syntax", "automaton chains", "reach", "group", "rules"],
-    "crates/query/src/execute": ["data", "run", "reads", "modulators", "ops", "fleet parallel", "compile", "fragment"],
+    "crates/query/src/execute": ["data", "run", "reads", "modulators", "ops", "fleet mesh parallel", "compile", "fragment stages"],
     "crates/query/src/execute/data": [
         "bytes known path words",
         "branches entries keys maps number",
         "effects items",
         "slots",
         "batch",
-        "sent",
+        "frame sent",
         "message",
     ],
     "crates/query/src/execute/run": [
@@ -90,7 +90,9 @@ FLOORS = {
         "query",
         "ingest values",
     ],
-    "crates/mangrove/src/cluster/analysis": ["words", "job", "between", "crew part", "analyses"],
+    "crates/mangrove/src/cluster/analysis": ["part run"],
+    "crates/mangrove/src/cluster/mesh": ["part run"],
+    "crates/mangrove/src/cluster/rounds": ["words", "job", "between", "crew"],
     "crates/mangrove/src/direct": ["reads", "edges writes", "graph_search tao"],
     "crates/mangrove/src/workloads": ["skew workload", "typed values", "data paths", "operation", "mix", "drive"],
     "crates/store/hot/src": [

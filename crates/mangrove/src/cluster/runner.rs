@@ -1,4 +1,4 @@
-//! What a node runs for clients: steps of queries, parts of analyses, and small queries that write.
+//! What a node runs for clients: steps of queries, parts of what several nodes do in rounds, and small queries that write.
 //!
 //! The node that has the turn to write runs these queries. From a client, each of their steps would be a message.
 
@@ -12,8 +12,8 @@ use mangrove_graph::{Catalog, GraphError, ReadContext, Result, Schema, Uuid, Val
 use mangrove_query::{Graph, Outlook, Parameters, Procedures, Query, QueryOptions};
 use serde::{Deserialize, Serialize};
 
-use super::analysis::Analyses;
-use super::fragments::Fragments;
+use super::fragments::{Fragments, Schemas};
+use super::jobs::Jobs;
 use crate::describe::Described;
 use crate::memory::Memory;
 use crate::prepared::Prepared;
@@ -95,23 +95,24 @@ fn unread() -> GraphError {
     GraphError::Storage { message, source: None }
 }
 
-/// Runs queries, steps of queries, and parts of analyses, at a node.
+/// Runs queries, steps of queries, and parts of jobs, at a node.
 pub struct NodeRunner {
     transactions: OwnTransactions,
     prepared: Prepared,
     /// The last schema that was named.
     named: Mutex<NamedSchema>,
-    analyses: Analyses,
+    jobs: Jobs,
     fragments: Fragments,
 }
 
 impl NodeRunner {
     /// `own` is the way to the node itself that its gateway knows.
     pub fn new(name: String, node: Arc<Node>, gateway: Arc<Gateway>, own: Arc<dyn Peer>) -> Self {
-        let fragments = Fragments::new(own.clone(), gateway.placement());
-        let analyses = Analyses::new(name, gateway.clone(), own);
+        let schemas = Arc::new(Schemas::default());
+        let fragments = Fragments::new(own.clone(), gateway.placement(), schemas.clone());
+        let jobs = Jobs::new(name, gateway.clone(), own, schemas);
         let named = Mutex::new(NamedSchema { name: drawn(), schema: Arc::default() });
-        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), named, analyses, fragments }
+        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), named, jobs, fragments }
     }
 
     /// The schema with its name: that of the last one, if it is the same.
@@ -156,8 +157,8 @@ impl Runner for NodeRunner {
         Some(Ran { given, outcome })
     }
 
-    fn analyze(&self, asked: &[u8], session: u64, limits: ReadContext) -> Option<Result<Vec<u8>>> {
-        Some(self.analyses.answer(asked, session, limits))
+    fn rounds(&self, asked: &[u8], session: u64, limits: ReadContext) -> Option<Result<Vec<u8>>> {
+        Some(self.jobs.answer(asked, session, limits))
     }
 
     fn fragment(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Option<Result<Vec<u8>>> {
@@ -165,7 +166,7 @@ impl Runner for NodeRunner {
     }
 
     fn has_gone(&self, session: u64) {
-        self.analyses.has_gone(session);
+        self.jobs.has_gone(session);
     }
 }
 

@@ -1,32 +1,12 @@
-//! Vertex programs on the nodes of a graph. Each node has a part of the vertices, and the client is the barrier between steps.
+//! Vertex programs on the nodes of a graph, in [`rounds`](super::rounds).
 //!
 //! ```text
-//!   client                                  node a                              node b
-//!     │ Begin: your shards, their numbers ─▶ reads the edges of its vertices ── reads those of its own
-//!     │◀──────────────────────────── Come ──┤                                   ├── Come ─▶
-//!     │ Go ────────────────────────────────▶ computes, and sends Frame ───────▶ keeps it for the next round
-//!     │◀───────────────── Come, or Done ────┤                                   │
-//!     │ Values, End ───────────────────────▶
-//! ```
-//! ```text
-//!   words     what they say to each other
-//!   job       a part of an analysis at a node, and who waits for it
-//!   between   frames from node to node, and the barrier
 //!   part      reads a part of the graph, and runs the program over it
-//!   analyses  the jobs of a node
-//!   crew      the client's side: shares the shards among nodes, and keeps them in step
+//!   run       the client's side: numbers the vertices, and brings their values
 //! ```
-//!
-//! Invariants
-//! 1. A round begins when all parts have come to the end of the one before. So a node has frames of two rounds at most.
-//! 2. A job ends with the connection of its client, with its deadline, and with the first part that fails. Its memory ends with it.
 
-mod analyses;
-mod between;
-mod crew;
-mod job;
 mod part;
-mod words;
+mod run;
 
-pub use analyses::Analyses;
-pub use crew::run;
+pub use part::compute;
+pub use run::run;
