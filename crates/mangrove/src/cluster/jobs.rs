@@ -1,7 +1,7 @@
 //! The jobs of a node: its parts of what several nodes do in [`rounds`](super::rounds).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mangrove_analytics::AnalyticsError;
 use mangrove_cluster::gateway::{Gateway, Peer};
@@ -32,12 +32,14 @@ struct Place {
     gateway: Arc<Gateway>,
     /// The way to the node itself.
     own: Arc<dyn Peer>,
+    /// The ways to other nodes that were found last, by name. To find them takes a message.
+    others: Arc<Mutex<HashMap<String, Weak<dyn Peer>>>>,
 }
 
 impl Jobs {
     /// `own` is the way to the node itself that its gateway knows.
     pub fn new(name: String, gateway: Arc<Gateway>, own: Arc<dyn Peer>, schemas: Arc<Schemas>) -> Self {
-        Self { name, place: Place { gateway, own }, jobs: Mutex::default(), schemas }
+        Self { name, place: Place { gateway, own, others: Arc::default() }, jobs: Mutex::default(), schemas }
     }
 
     fn jobs(&self) -> MutexGuard<'_, HashMap<u64, Arc<Job>>> {
@@ -135,7 +137,10 @@ fn work(place: &Place, job: &Job, plan: PartPlan, schema: &Arc<Schema>, limits: 
     });
     match std::panic::catch_unwind(ran) {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => job.end(error.into()),
+        Ok(Err(error)) => {
+            place.others().clear(); // they may be elsewhere now
+            job.end(error.into());
+        }
         Err(_) => job.end(Failure::Panicked("the node's output says where".into())),
     }
 }
@@ -163,21 +168,41 @@ fn done(
     Ok(())
 }
 
+impl Place {
+    fn others(&self) -> MutexGuard<'_, HashMap<String, Weak<dyn Peer>>> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The ways to other nodes of these names.
+    fn known(&self, names: &[&String]) -> Option<Vec<Arc<dyn Peer>>> {
+        let known = self.others();
+        names.iter().map(|name| known.get(*name)?.upgrade()).collect()
+    }
+}
+
 /// The ways to the nodes of these names, which have the parts.
 fn ways(place: &Place, names: &[String], at: u32) -> Result<Vec<PartWay>, GraphError> {
-    if names.len() == 1 {
-        return Ok(vec![None]);
-    }
-    let mut all = place.gateway.peers().all()?;
-    let way = |(part, name): (usize, &String)| {
-        if part == at as usize {
-            return Ok(None);
-        }
-        let found = all.iter().position(|(known, _)| known == name);
-        let found = found.ok_or_else(|| GraphError::Unavailable(format!("{name} is not there")))?;
-        Ok(Some((name.clone(), all.swap_remove(found).1?)))
+    let others: Vec<&String> = (0..).zip(names).filter(|(part, _)| *part != at).map(|(_, name)| name).collect();
+    let found = match place.known(&others) {
+        Some(known) => known,
+        None => found(place, &others)?,
     };
-    names.iter().enumerate().map(way).collect()
+    let mut found = others.into_iter().cloned().zip(found);
+    Ok((0..names.len() as u32).map(|part| if part == at { None } else { found.next() }).collect())
+}
+
+/// Looks for nodes, and remembers where they are.
+fn found(place: &Place, names: &[&String]) -> Result<Vec<Arc<dyn Peer>>, GraphError> {
+    let mut all = place.gateway.peers().all()?;
+    let mut ways = Vec::with_capacity(names.len());
+    for name in names {
+        let found = all.iter().position(|(known, _)| known == *name);
+        let found = found.ok_or_else(|| GraphError::Unavailable(format!("{name} is not there")))?;
+        let way = all.swap_remove(found).1?;
+        place.others().insert((*name).clone(), Arc::downgrade(&way));
+        ways.push(way);
+    }
+    Ok(ways)
 }
 
 fn unavailable(what: String) -> Failure {

@@ -149,7 +149,7 @@ const STAYING: [&str; 13] = [
     "g.V().out().order().by('age').out().count()",
     "g.V().out().limit(10).out().count()",
     "g.V().as('a').out().out().where(neq('a')).count()",
-    "g.V().repeat(out()).until(has('age', 3)).count()",
+    "g.V().repeat(out()).until(or(has('age', 3), loops().is(3))).count()",
     "g.V(1).repeat(out()).times(1000).count()",
     "g.withSack(1).V().out().out().count()",
     "g.withBulk(false).V().out().out().count()",
