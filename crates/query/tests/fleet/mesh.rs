@@ -17,26 +17,22 @@ enum Going {
 }
 
 /// Nodes of this process among which traversers go. They run no other steps.
-#[derive(Debug)]
 struct Meshed {
-    graph: Shown,
+    graph: Arc<Oracle>,
     going: Going,
-    /// `None` for as many as it takes by itself.
-    moved_min: Option<f64>,
+    moved_min: f64,
     ran: AtomicUsize,
 }
 
-struct Shown(Arc<Oracle>);
-
-impl fmt::Debug for Shown {
+impl fmt::Debug for Meshed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a graph")
+        self.going.fmt(f)
     }
 }
 
 impl Meshed {
-    fn of(graph: &Arc<Oracle>, going: Going, moved_min: Option<f64>) -> Arc<Self> {
-        Arc::new(Self { graph: Shown(graph.clone()), going, moved_min, ran: AtomicUsize::new(0) })
+    fn of(graph: &Arc<Oracle>, going: Going, moved_min: f64) -> Arc<Self> {
+        Arc::new(Self { graph: graph.clone(), going, moved_min, ran: AtomicUsize::new(0) })
     }
 }
 
@@ -72,41 +68,17 @@ impl Owners for Meshed {
     }
 }
 
-/// As many as a fleet takes by itself.
-struct ByItself;
-
-impl Owners for ByItself {
-    fn parts(&self) -> usize {
-        0
-    }
-
-    fn part_of_vertex(&self, _: VertexId) -> usize {
-        0
-    }
-
-    fn part_of_edge(&self, _: &EdgeRef) -> usize {
-        0
-    }
-}
-
-impl MeshFleet for ByItself {
-    fn run_all(&self, _: Vec<Vec<u8>>, _: &ReadContext) -> Option<MeshRan> {
-        None
-    }
-}
-
 impl MeshFleet for Meshed {
     fn moved_min(&self) -> f64 {
-        self.moved_min.unwrap_or_else(|| ByItself.moved_min())
+        self.moved_min
     }
 
     fn run_all(&self, mut messages: Vec<Vec<u8>>, limits: &ReadContext) -> Option<MeshRan> {
         self.ran.fetch_add(1, Ordering::Relaxed);
-        match self.going {
-            Going::Stops => messages[1].truncate(3),
-            Going::Goes | Going::Damages => {}
+        if self.going == Going::Stops {
+            messages[1].truncate(3);
         }
-        let ran = run_parts(vec![&*self.graph.0; PARTS], |graph| *graph, messages, limits)?;
+        let ran = run_parts(vec![&*self.graph; PARTS], |graph| *graph, messages, limits)?;
         match self.going {
             Going::Damages => Some(MeshRan { answers: vec![vec![7; 9]; PARTS], ..ran }),
             Going::Goes | Going::Stops => Some(ran),
@@ -158,7 +130,7 @@ const STAYING: [&str; 13] = [
 
 fn explained(fleet: &Arc<Meshed>, text: &str, options: QueryOptions) -> Vec<bool> {
     let options = QueryOptions { fleet: Some(fleet.clone()), ..options };
-    let explained = Query::parse(text).unwrap().explain(&*fleet.graph.0, &Parameters::new(), &options).unwrap();
+    let explained = Query::parse(text).unwrap().explain(&*fleet.graph, &Parameters::new(), &options).unwrap();
     let shows = explained.to_string().contains("from node to node");
     assert_eq!(shows, explained.steps.iter().any(|step| step.between_nodes), "{explained}");
     explained.steps.iter().map(|step| step.between_nodes).collect()
@@ -170,7 +142,7 @@ fn off() -> QueryOptions {
 
 #[test]
 fn traversers_go_on_where_nobody_sees_their_order() {
-    let fleet = Meshed::of(&Arc::new(people()), Going::Goes, Some(0.0));
+    let fleet = Meshed::of(&Arc::new(people()), Going::Goes, 0.0);
     for text in GOING {
         assert!(explained(&fleet, text, QueryOptions::default()).contains(&true), "{text}");
         assert!(!explained(&fleet, text, off()).contains(&true), "{text}");
@@ -183,7 +155,7 @@ fn traversers_go_on_where_nobody_sees_their_order() {
 #[test]
 fn few_traversers_stay() {
     let graph = Arc::new(people());
-    let fleet = Meshed::of(&graph, Going::Goes, None);
+    let fleet = Meshed::of(&graph, Going::Goes, 2_000.0);
     let is_going = |text: &str| explained(&fleet, text, QueryOptions::default()).contains(&true);
     assert!(is_going("g.V().out('knows').out('knows').count()"), "4,096 edges are expected");
     assert!(!is_going("g.V().has('age', gt(10)).values('age').max()"), "512 vertices");
@@ -216,7 +188,7 @@ fn a_query_has_as_many_exchanges_as_hops() {
 fn traversers_that_go_from_node_to_node_change_no_result() {
     let graph = Arc::new(people());
     for going in [Going::Goes, Going::Stops, Going::Damages] {
-        let fleet = Meshed::of(&graph, going, Some(0.0));
+        let fleet = Meshed::of(&graph, going, 0.0);
         let options = QueryOptions { fleet: Some(fleet.clone()), ..QueryOptions::default() };
         for text in GOING {
             let alone = run(&graph, text, &QueryOptions::default()).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
@@ -238,7 +210,7 @@ fn traversers_that_go_from_node_to_node_change_no_result() {
 #[test]
 fn what_depends_on_the_order_or_fails_is_run_by_the_query() {
     let graph = Arc::new(people());
-    let fleet = Meshed::of(&graph, Going::Goes, Some(0.0));
+    let fleet = Meshed::of(&graph, Going::Goes, 0.0);
     let options = QueryOptions { fleet: Some(fleet.clone()), ..QueryOptions::default() };
     let halves = "g.V().out('knows').values('age').math('_ / 7').sum()";
     assert_eq!(run(&graph, halves, &options).unwrap(), run(&graph, halves, &QueryOptions::default()).unwrap());
@@ -252,7 +224,7 @@ fn what_depends_on_the_order_or_fails_is_run_by_the_query() {
 #[test]
 fn few_messages_and_bytes_go_from_node_to_node() {
     let graph = Arc::new(people());
-    let fleet = Meshed::of(&graph, Going::Goes, None);
+    let fleet = Meshed::of(&graph, Going::Goes, 2_000.0);
     let options = QueryOptions { fleet: Some(fleet), profile: true, ..QueryOptions::default() };
     let query = Query::parse("g.V().out('knows').out('knows').dedup().count()").unwrap();
     let mut view = Graph::Read(&*graph);
