@@ -7,6 +7,7 @@ PYTHON ?= python3
 VENV ?= .venv
 DEMO ?= demo
 PAIRS ?= 1000000
+QUERIES ?= 100000
 SEED ?= 1
 SERVER ?= 127.0.0.1:8182
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
@@ -15,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 BIN = $(VENV)/bin
 say = @printf '\n==> %s\n' "$(1)"
 
-.PHONY: help demo cluster test test-rust test-python trials install lint doc bench fuzz conformance equivalence crash damage wheel web web-dev
+.PHONY: help demo cluster test test-rust test-python trials install lint doc bench fuzz conformance equivalence cluster-judges crash damage wheel web web-dev
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -119,6 +120,16 @@ conformance: install ## TinkerPop's scenarios against the expected-failures list
 equivalence: ## random queries with the optimiser, without it and one traverser at a time: PAIRS (1000000), SEED (1)
 	MANGROVE_EQUIVALENCE_PAIRS=$(PAIRS) MANGROVE_EQUIVALENCE_SEED=$(SEED) \
 	  cargo test --release --workspace --test equivalence -- --nocapture
+
+cluster-judges: CLUSTER = 1
+cluster-judges: install ## a graph on nodes against TinkerPop's scenarios (needs Java and Maven), an embedded database and the oracle: QUERIES (100000), SEED (1)
+	$(call say,TinkerPop's scenarios over three nodes)
+	$(BIN)/python conformance/nodes.py
+	$(call say,random queries beside an embedded database)
+	MANGROVE_CASES=$(QUERIES) MANGROVE_SEED=$(SEED) \
+	  cargo test --release --workspace --test equivalence_nodes -- --nocapture
+	$(call say,random writes beside the oracle)
+	MANGROVE_CASES=100 MANGROVE_SEED=$(SEED) cargo test --release --workspace --test nodes -- --nocapture every_number
 
 crash: ## kill a writer 1,000 times beside readers; no acknowledged commit may be lost
 	cargo test --release -p mangrove-testkit --test crash -- --ignored

@@ -31,8 +31,8 @@ MAY_USE = {
     "mangrove-cluster": {"mangrove-graph"},
     # gRPC between the processes of a cluster.
     "mangrove-link": {"mangrove-cluster", "mangrove-graph"},
-    # A topic of Kafka as a log.
-    "mangrove-kafka": {"mangrove-cluster", "mangrove-graph"},
+    # A topic of Kafka as a log, and those of users as topics that a load follows.
+    "mangrove-kafka": {"mangrove-cluster", "mangrove-graph", "mangrove-ingest"},
     # It is the store of a shard, too.
     "mangrove-directory": {"mangrove-cluster", "mangrove-graph", "mangrove-hot"},
     "mangrove-analytics": {"mangrove-graph"},

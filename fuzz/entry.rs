@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mangrove_cluster::log::{Follower, Position, Record, Standing};
-use mangrove_cluster::section::is_section;
+use mangrove_cluster::section::version_of;
 use mangrove_cluster::wire::{Call, Reply, from_bytes, to_bytes};
 use mangrove_ingest::{Format, LoadOptions, OnError};
 use mangrove_query::execute::batch_again;
@@ -94,7 +94,7 @@ pub fn node_messages(data: &[u8]) {
         let again: Reply = from_bytes(&bytes).expect("its own bytes");
         assert_eq!(to_bytes(&again).expect("the same reply"), bytes);
     }
-    let _ = is_section(data);
+    let _ = version_of(data);
 }
 
 /// Reads a batch of traversers, and writes it again: the same bytes from then on.

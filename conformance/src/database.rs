@@ -1,5 +1,6 @@
 //! The databases that scenarios run on, and running a query on one.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -13,6 +14,7 @@ use mangrove_testkit::Oracle;
 use mangrove_testkit::far::{FAILURES, FailingView, SlowView};
 use tempfile::TempDir;
 
+use crate::nodes::Nodes;
 use crate::services::SERVICES;
 use crate::shards::Shards;
 use crate::wire::Wire;
@@ -35,6 +37,8 @@ pub enum StoreKind {
     Lake,
     /// Three shards, each a durable store in a temporary directory.
     Shards,
+    /// The nodes at `--address`. They lose what they have.
+    Nodes,
 }
 
 pub enum Database {
@@ -46,6 +50,7 @@ pub enum Database {
     },
     Wire(Box<Wire>),
     Shards(Box<Shards>),
+    Nodes(Rc<Nodes>),
     Lake {
         graph: Box<Oracle>,
         files: LakeView,
@@ -55,10 +60,16 @@ pub enum Database {
 }
 
 impl Database {
-    pub fn create(kind: StoreKind) -> Result<Self, String> {
+    /// An empty one. Of nodes, the last one that was created counts.
+    pub fn create(kind: StoreKind, nodes: Option<&Rc<Nodes>>) -> Result<Self, String> {
         match kind {
             StoreKind::Oracle | StoreKind::Lake => Ok(Database::Oracle(Box::default())),
             StoreKind::Shards => Ok(Database::Shards(Box::new(Shards::create()?))),
+            StoreKind::Nodes => {
+                let nodes = nodes.ok_or("nodes need an address")?;
+                nodes.clear()?;
+                Ok(Database::Nodes(nodes.clone()))
+            }
             StoreKind::Hot | StoreKind::Wire | StoreKind::Bytecode => {
                 let directory = tempfile::tempdir().map_err(|e| format!("no temporary directory: {e}"))?;
                 let options = OpenOptions { durability: Durability::Relaxed, ..OpenOptions::default() };
@@ -99,6 +110,7 @@ impl Database {
             Database::Hot { store, .. } => read(&store.snapshot().map_err(|e| e.to_string())?),
             Database::Wire(wire) => wire.read(read),
             Database::Shards(shards) => shards.read(read),
+            Database::Nodes(nodes) => nodes.read(read),
             Database::Lake { files, .. } => read(files),
         }
     }
@@ -119,6 +131,7 @@ impl Database {
                 Ok(result)
             }
             Database::Shards(shards) => shards.write(keep, write),
+            Database::Nodes(nodes) => nodes.write(keep, write),
             Database::Wire(_) => Err("a graph behind a server is changed by queries only".into()),
             Database::Hot { store, .. } => {
                 let mut transaction = store.begin().map_err(|e| e.to_string())?;
@@ -141,6 +154,9 @@ impl Database {
         let query = Query::parse(text).map_err(|e| e.to_string())?;
         if let Database::Wire(wire) = self {
             return wire.query(text, parameters, keep || !query.writes());
+        }
+        if let Database::Nodes(nodes) = self {
+            return nodes.query(text, parameters, keep || !query.writes());
         }
         if query.writes() {
             return self.write(keep, |graph| results(&query, Graph::Write(graph), parameters));

@@ -22,6 +22,11 @@ pub struct Step {
 }
 
 impl Scenario {
+    /// The name of its graph, such as `modern`. Empty if it names none.
+    pub fn graph(&self) -> &str {
+        self.steps.iter().find_map(|s| s.text.strip_prefix("the ")?.strip_suffix(" graph")).unwrap_or_default()
+    }
+
     /// The doc strings of its traversals.
     pub fn traversals(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().filter(|s| s.text == "the traversal of").filter_map(|s| s.doc.as_deref())
@@ -147,6 +152,7 @@ Feature: Step - out()
         let scenarios = parse("map/Out.feature", FEATURE).unwrap();
         let ids: Vec<_> = scenarios.iter().map(|s| s.id.as_str()).collect();
         assert_eq!(ids, ["map/Out.feature::g_V", "map/Out.feature::g_V#2"]);
+        assert_eq!(scenarios.iter().map(Scenario::graph).collect::<Vec<_>>(), ["modern", "empty"]);
         assert_eq!(scenarios[0].traversals().collect::<Vec<_>>(), ["g.V()\n  .out()"]);
         assert_eq!(scenarios[0].steps[2].rows, ["result", r#"m[{"a":"m[{\"b\":1}]"}]"#, ""]);
     }

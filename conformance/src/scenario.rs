@@ -8,6 +8,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
 use std::time::Instant;
 
 use mangrove_graph::{Map, Value, record};
@@ -17,6 +18,7 @@ use regex::{NoExpand, Regex};
 use crate::database::{Database, StoreKind};
 use crate::gherkin::{Scenario, Step};
 use crate::graphs;
+use crate::nodes::Nodes;
 use crate::notation::{self, Elements, Expected};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +43,7 @@ pub struct Report {
 /// Runs scenarios one after the other. It loads each static graph once.
 pub struct Runner {
     store: StoreKind,
+    nodes: Option<Rc<Nodes>>,
     grateful: String,
     databases: HashMap<String, Database>,
     /// Elements of the static graphs from earlier look-ups, by graph and query.
@@ -48,12 +51,13 @@ pub struct Runner {
 }
 
 impl Runner {
-    pub fn new(store: StoreKind, grateful: String) -> Self {
+    /// `nodes` are those of [`StoreKind::Nodes`].
+    pub fn new(store: StoreKind, nodes: Option<Nodes>, grateful: String) -> Self {
         panic::set_hook(Box::new(|info| {
             let place = info.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
             PANIC.set(format!("panicked{place}: {}", panic_text(info.payload())));
         }));
-        Self { store, grateful, databases: HashMap::new(), found: HashMap::new() }
+        Self { store, nodes: nodes.map(Rc::new), grateful, databases: HashMap::new(), found: HashMap::new() }
     }
 
     pub fn run(&mut self, scenario: &Scenario) -> Report {
@@ -79,7 +83,12 @@ impl Runner {
         if graphs::STATIC.contains(&name) && self.databases.contains_key(name) {
             return Ok(());
         }
-        let mut database = Database::create(self.store)?;
+        if self.nodes.is_some() {
+            // They have one graph, which becomes another.
+            self.databases.clear();
+            self.found.clear();
+        }
+        let mut database = Database::create(self.store, self.nodes.as_ref())?;
         if graphs::STATIC.contains(&name) {
             database.fill(|graph| graphs::write(name, graph, &self.grateful))?;
         }

@@ -18,6 +18,11 @@ pub fn named() -> [(&'static str, Procedure); 2] {
     [("tinker.search", Procedure::new(search)), ("tinker.degree.centrality", Procedure::new(degree))]
 }
 
+/// Whether a result names a service that each database has. The suite knows those of TinkerGraph only, and lists all.
+pub fn is_own_of_database(result: &Value) -> bool {
+    result.as_str().is_some_and(|name| name.starts_with("mangrove."))
+}
+
 /// Properties of vertices and edges whose text contains `search`. With `type`, only those of elements of that type.
 fn search(call: &Invocation<'_>) -> Result<Values, Failure> {
     let wanted = call.parameter("search").and_then(Value::as_str).ok_or("`search` is a text")?;

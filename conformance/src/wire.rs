@@ -56,7 +56,7 @@ impl Wire {
     fn values(&self, results: Result<Vec<Received>, ClientError>) -> Result<Vec<Value>, String> {
         let results = results.map_err(said)?;
         let values: Result<Vec<_>, _> = self.read(|view| results.into_iter().map(|result| value(view, result)).collect());
-        Ok(values?.into_iter().filter(|value| !is_own_service(value)).collect())
+        Ok(values?.into_iter().filter(|value| !services::is_own_of_database(value)).collect())
     }
 }
 
@@ -82,11 +82,6 @@ fn said(error: ClientError) -> String {
         ClientError::Refused { message, .. } => message,
         error => error.to_string(),
     }
-}
-
-/// A database has its own services, too. The suite knows those of TinkerGraph only, and lists all.
-fn is_own_service(value: &Value) -> bool {
-    value.as_str().is_some_and(|name| name.starts_with("mangrove."))
 }
 
 /// A parameter as drivers send it: an element goes by its id.

@@ -60,6 +60,7 @@ from ._types import Direction, FrozenDict, Merge, T, Tree
 if TYPE_CHECKING:
     from .aio import AsyncDatabase, connect_async, open_async, open_lake_async
     from .launch import cluster
+    from .moves import nodes
 
 
 def __getattr__(name):
@@ -72,6 +73,10 @@ def __getattr__(name):
         from . import launch
 
         return launch.cluster
+    if name == "nodes":
+        from . import moves
+
+        return moves.nodes
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -123,6 +128,7 @@ __all__ = [
     "connect",
     "connect_async",
     "docs",
+    "nodes",
     "trace",
     "open",
     "open_async",

@@ -22,6 +22,8 @@ class Analyze:
                 many values and bytes crossed between them
     memory_mb   the most memory; without it, what the machine has left. Too little is an error before the work begins
     timeout     seconds after which the work stops, and nothing is written
+    checkpoint_every
+                seconds after which the nodes of a graph keep what they have, in the place of their backups; without it, 60
     progress    a callable that gets (stage, done, of); True or False for a line on the terminal or none
 
     `weight` names a property of edges. An edge without it weighs 1, as all do without `weight`.
@@ -169,7 +171,7 @@ class Analyze:
 
     def project(self, weight=None, **common):
         """The chosen part of the graph as arrays, for vertex programs of your own: a `Projection`. It is a snapshot. It takes the
-        arguments of all algorithms except `write` and `partitions`.
+        arguments of all algorithms except `write`, `partitions` and `checkpoint_every`.
 
         >>> len(db.analyze.project(vertices="airport"))
         4
@@ -241,6 +243,7 @@ _COMMON = dict(
     partitions=None,
     memory_mb=None,
     timeout=None,
+    checkpoint_every=None,
     progress=None,
 )
 _PROJECTED = dict(vertices=None, edges=None, vertices_where=None, edges_where=None, directed=True, threads=None, memory_mb=None, timeout=None, progress=None)

@@ -18,6 +18,7 @@ class _Common(TypedDict, total=False):
     partitions: int | None
     memory_mb: float | None
     timeout: float | None
+    checkpoint_every: float | None
     progress: Callable[[str, int, int], object] | bool | None
 
 class _Chosen(TypedDict, total=False):

@@ -13,21 +13,19 @@ One detached actor keeps each node. A node is a process of its own, `mangrove no
   last of the two counts.
 """
 
-import json
 import os
 import random
 import re
 import socket
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from . import _mangrove as native
+from .moves import COMMAND, Nodes, run
 
-COMMAND = [sys.executable, "-m", "mangrovedb.cli"]
 NAMESPACE = "mangrove"
 # How long nodes may take to start once they have read the log, and to end, and how long their actors may take to answer.
 START_S, STOP_S, ANSWER_S = 60, 30, 3
@@ -59,10 +57,12 @@ def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_spa
     machines reach. A node gets shards that it does not have from there. It finds its credentials (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL …)
     in the environment in which Ray was started on its machine.
 
-    The handle has `address`, `connect()`, `status()`, `backup()` and `down()`. The nodes run until `down()`, or until Ray ends. If one ends
-    otherwise, it starts again: on its machine, or on another one if Ray has lost that machine. A Ray that a program started by
-    `ray.init()` ends with it. One that `ray start --head` started stays. Set RAY_worker_niceness=0 before you start Ray: it gives its
-    workers, and so the nodes, a low priority otherwise.
+    The handle has `connect()`, `backup()`, `down()`, and all that `nodes` has: `address`, `status()`, `rebalance()` and others. The nodes
+    run until `down()`, or until Ray ends. If one ends otherwise, it starts again: on its machine, or on another one if Ray has lost that
+    machine. To have more nodes, call `down()`, then `cluster` with a larger number, and then `rebalance()`.
+
+    A Ray that a program started by `ray.init()` ends with it. One that `ray start --head` started stays. Set RAY_worker_niceness=0 before
+    you start Ray: it gives its workers, and so the nodes, a low priority otherwise.
 
     >>> mg.cluster("air", nodes=4, shards=2, log="kafka://127.0.0.1:9092", data="/data/air")
     Traceback (most recent call last):
@@ -82,7 +82,7 @@ def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_spa
     return _started(ray, settings, machines, is_new=first is None)
 
 
-class Cluster:
+class Cluster(Nodes):
     """A graph on nodes that Ray keeps running: see `cluster`."""
 
     def __init__(self, settings):
@@ -102,10 +102,6 @@ class Cluster:
         """The graph, as `connect` gives it."""
         return native.connect(self.address, **options)
 
-    def status(self):
-        """The nodes and their shards, as `mangrove cluster status --format json` shows them."""
-        return json.loads(_run("cluster", "status", self.address, "--format", "json"))
-
     def backup(self, *, keep_log=False):
         """Makes a backup in `store`, while others read and write: `mangrove cluster backup`.
 
@@ -114,7 +110,7 @@ class Cluster:
         """
         if not self._settings.get("store"):
             raise ValueError("these nodes keep no backups: call down(), and then mg.cluster() with store=")
-        said = _run("cluster", "backup", self.address, *(["--keep-log"] if keep_log else []))
+        said = run("cluster", "backup", self.address, *(["--keep-log"] if keep_log else []))
         name, commit, size_mb = re.fullmatch(r"(\S+): commit (\d+), ([\d.]+) MB\n", said).groups()
         return {"name": name, "commit": int(commit), "size_mb": float(size_mb)}
 
@@ -277,7 +273,7 @@ def _running(ray, name, number):
 def _create(settings, copies, id_space):
     """Makes the graph, unless the log has it. One that is made otherwise is refused."""
     what = ["--shards", str(settings["shards"]), "--copies", str(copies), "--id-space", id_space]
-    _run("cluster", "create", settings["name"], *_log_options(settings), *what, "--if-missing")
+    run("cluster", "create", settings["name"], *_log_options(settings), *what, "--if-missing")
 
 
 def _compare(wanted, there):
@@ -426,14 +422,6 @@ def _tail(log, begin):
     with log.open("rb") as file:
         file.seek(max(begin, file.seek(0, os.SEEK_END) - TAIL_BYTES))
         return file.read().decode(errors="replace").strip()
-
-
-def _run(*arguments):
-    """What the command writes. Its message as an error if it fails: on standard error, what it says on its way comes before."""
-    done = subprocess.run([*COMMAND, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode:
-        raise native.OpenError(re.split("^error: ", done.stderr.strip(), flags=re.MULTILINE)[-1])
-    return done.stdout
 
 
 def _own_host():

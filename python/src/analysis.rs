@@ -34,6 +34,7 @@ pub struct Analysis {
     /// The ids, and the values that are ids, if ids have several types.
     typed: [Option<Vec<Value>>; 2],
     summary: Py<PyDict>,
+    warnings: Vec<String>,
     reading: Duration,
     running: Duration,
 }
@@ -47,6 +48,15 @@ impl Analysis {
     #[getter]
     fn summary(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
         Ok(self.summary.bind(py).copy()?.unbind())
+    }
+
+    /// What went wrong on the way, and was made good: nodes of a graph that ended meanwhile, and checkpoints that were not made.
+    ///
+    /// >>> db.analyze.wcc().warnings
+    /// []
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
     }
 
     /// How long the algorithm took, in seconds, once the graph was read.
@@ -161,6 +171,7 @@ impl Analysis {
             values: found.values,
             typed,
             summary: summary.unbind(),
+            warnings: found.warnings,
             reading,
             running,
         })
@@ -180,7 +191,7 @@ impl Analysis {
 
 /// Runs an algorithm for `mangrovedb.analyze`, which documents the arguments.
 #[pyfunction]
-#[pyo3(signature = (db, name, options, *, vertices, edges, vertices_where, edges_where, weight, directed, write, threads, partitions, memory_mb, timeout, progress))]
+#[pyo3(signature = (db, name, options, *, vertices, edges, vertices_where, edges_where, weight, directed, write, threads, partitions, memory_mb, timeout, checkpoint_every, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub fn analyze(
     py: Python<'_>,
@@ -198,12 +209,14 @@ pub fn analyze(
     partitions: Option<u32>,
     memory_mb: Option<f64>,
     timeout: Option<f64>,
+    checkpoint_every: Option<f64>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Analysis> {
     let inner = db.handle()?;
     let wanted = AnalyzeOptions {
         write,
         timeout: query::seconds("timeout", timeout)?,
+        checkpoint_every: query::seconds("checkpoint_every", checkpoint_every)?,
         partitions,
         ..chosen((vertices, vertices_where), (edges, edges_where), weight, directed, threads, memory_mb)?
     };

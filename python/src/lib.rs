@@ -23,6 +23,7 @@ mod ingest;
 mod interrupt;
 mod layout;
 mod load;
+mod moves;
 mod open;
 mod parameters;
 mod plan;
@@ -53,6 +54,8 @@ mod _mangrove {
     use super::direct::{Direct, EdgeData, EdgeRecord};
     #[pymodule_export]
     use super::ingest::Ingest;
+    #[pymodule_export]
+    use super::moves::{copy_shard, drop_shard, move_shard, plan_moves, remove_node};
     #[pymodule_export]
     use super::open::{connect, open, open_lake, propose_mapping};
     #[pymodule_export]

@@ -40,7 +40,16 @@ impl EdgeLabel {
 
     pub fn table(self, table: Table) -> TableInput {
         let Self { source, label, target } = self;
-        TableInput { name: label.clone(), kind: ElementKind::Edge, label: Some(label), source, target, key: None, table }
+        TableInput {
+            name: label.clone(),
+            kind: ElementKind::Edge,
+            label: Some(label),
+            source,
+            target,
+            key: None,
+            ends: None,
+            table,
+        }
     }
 }
 

@@ -168,6 +168,35 @@ def comes_from(backup, log):
     return f"comes from the backup {backup}" in log.read_text()
 
 
+def shards(c):
+    """The shards of each node, as the log says."""
+    return {node["name"]: node["shards"] for node in c.status()["nodes"]}
+
+
+def grown(writer, arguments):
+    """The graph goes to a third node, which stays when all start again."""
+    arguments = {**arguments, "nodes": 3}
+    c = mg.cluster(**arguments)
+    # Of three nodes, the first would have shards 0 and 3. It keeps 2, too.
+    assert shards(c) == {"node-0": [0, 2, 3], "node-1": [1, 3], "node-2": [2]}
+    planned = c.rebalance(replicas=1, dry_run=True)
+    assert len(planned) == 2 and c.rebalance(replicas=1) == planned
+    assert sorted(map(len, shards(c).values())) == [1, 1, 2] and sorted(sum(shards(c).values(), [])) == [0, 1, 2, 3]
+    giver = next(name for name, own in shards(c).items() if 0 in own)
+    to = "node-1" if giver == "node-2" else "node-2"
+    assert c.move(0, to) == {"shard": 0, "from": giver, "to": to}
+    moved = shards(c)
+    assert 0 in moved[to] and 0 not in moved[giver]
+    writer.database = c.connect()
+    writer.write(20)
+    writer.check(writer.database)
+    c.down()
+    c = mg.cluster(**arguments)
+    assert shards(c) == moved, "the log says which shards a node has"
+    writer.check(c.connect())
+    c.down()
+
+
 def first_at(host, port):
     """A server at a port, as soon as it is free."""
     end = time.monotonic() + PATIENCE_S
@@ -242,6 +271,8 @@ def one_machine(directory):
         assert comes_from(backup, data / "node-0.log")
         writer.check(back.connect())
         back.down()
+        grown(writer, arguments)
+        assert nodes() == {}, "down() leaves processes"
         ray.shutdown()
 
 

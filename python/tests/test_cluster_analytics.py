@@ -35,6 +35,11 @@ def values(db, program):
     return found, outcome.summary
 
 
+def are_near(ranks, wanted):
+    """Ranks may differ in their last digits if other nodes add them up."""
+    return ranks.keys() == wanted.keys() and all(abs(rank - wanted[vertex]) <= 1e-9 * wanted[vertex] for vertex, rank in ranks.items())
+
+
 @pytest.fixture
 def graph(log, tmp_path, request):  # noqa: F811
     graph = Graph(request.node.name.split("[")[0].replace("_", "-"), log, tmp_path / "nodes", "--replicas", "2", nodes=3)
@@ -65,7 +70,7 @@ def test_a_node_is_killed_while_a_program_runs(graph):
     def analyze():
         while not ended.is_set():
             try:
-                right.append(values(db, "pagerank")[0] == wanted)
+                right.append(are_near(values(db, "pagerank")[0], wanted))
             except mg.MangroveError as error:
                 failed.append(str(error))
 
@@ -87,3 +92,34 @@ def test_a_node_is_killed_while_a_program_runs(graph):
     print(f"{len(right)} analyses, {len(failed)} failed:", sorted(set(failed))[:3])
     assert not analyzing.is_alive() and len(right) >= before + 3
     assert all(right)
+    # A shard may be without a node for longer than an analysis waits.
+    assert 20 * len(failed) <= len(right), failed
+
+
+def test_a_program_goes_on_after_a_checkpoint(log, tmp_path):  # noqa: F811
+    store = tmp_path / "store"
+    graph = Graph("goes-on-after-a-checkpoint", log, tmp_path / "nodes", "--replicas", "2", "--store", str(store), nodes=3)
+    try:
+        db = mg.connect(graph.address)
+        fill(db)
+        long = {"iterations": 3_000, "checkpoint_every": 0.1}
+        wanted = db.analyze.pagerank(**long)
+        assert wanted.warnings == [] and "restarts" not in wanted.summary
+        killed = []
+
+        def kill(stage, done, of):
+            if stage == "steps on the nodes" and done > 1_000 and not killed:
+                killed.append(done)
+                graph.kill("node-1")
+
+        found = db.analyze.pagerank(**long, progress=kill)
+        assert killed and found.summary["restarts"] >= 1 and 0 < found.summary["resumed_at"] < found.summary["steps"] == wanted.summary["steps"]
+        assert "from a checkpoint" in found.warnings[0]
+        assert are_near(found.to_dict(), wanted.to_dict()) and len(wanted) == VERTICES
+        until = time.monotonic() + 30
+        analyses = store / graph.name / "analyses"
+        while list(analyses.iterdir()) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert list(analyses.iterdir()) == [], "checkpoints are left"
+    finally:
+        graph.stop()

@@ -1,6 +1,7 @@
 """Shards go from node to node, while others read and write and nodes are killed."""
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import threading
 import time
 
 import pytest
-from test_cluster import COMMAND, Graph, log, run  # noqa: F401
+from test_cluster import COMMAND, Graph, brokers, log, run  # noqa: F401
 
 import mangrovedb as mg
 
@@ -29,7 +30,8 @@ def refused(*arguments):
 def start(graph, node, *more, wait=True):
     """Starts a node with arguments of its own, at the address that it had."""
     _, address, _ = graph.nodes.get(node, (0, "127.0.0.1:0", ""))
-    arguments = ["node", graph.name, "--as", node, "--data", graph.directory / node, "--listen", address, "--log", graph.log, *graph.store, *more]
+    name = [] if "--number" in more else ["--as", node]
+    arguments = ["node", graph.name, *name, "--data", graph.directory / node, "--listen", address, "--log", graph.log, *graph.store, *more]
     out = open(graph.directory / f"{node}.log", "a+")
     begin = out.tell()
     process = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=out, stderr=out)
@@ -179,3 +181,107 @@ def test_a_node_is_killed_while_it_takes_a_shard(graph):
     assert clients.written > 0
     assert shards(graph) == {"node-0": [0, 2], "node-1": [1, 3]}
     assert mg.connect(address).check() == []
+
+
+def add_and_count(address, count):
+    """Adds so many vertices in a row. Gives the client, and what says whether a client finds them and their edges."""
+    db = mg.connect(address)
+    with db.ingest() as rows:
+        rows.add_vertices("p", {"~id": list(range(count))})
+        rows.add_edges("k", {"~from": list(range(1, count)), "~to": list(range(count - 1))})
+    return db, lambda db: (db.query("g.V().count()").one(), db.query("g.V().both('k').count()").one()) == (count, 2 * (count - 1))
+
+
+def test_up_starts_a_node_with_the_shards_that_the_log_says(graph):
+    address = graph.address
+    db, are_all_there = add_and_count(address, 100)
+    run("cluster", "move", address, 0, "node-1")
+    assert shards(graph) == {"node-0": [2], "node-1": [0, 1, 3]}
+    run("cluster", "move", address, 1, "node-0", "--from", "node-1")
+    moved = {"node-0": [1, 2], "node-1": [0, 3]}
+    assert shards(graph) == moved and are_all_there(db) and are_all_there(mg.connect(address))
+    before = dict(graph.nodes)
+    graph.kill("node-0")
+    graph.up()
+    assert f"node-1 runs already: {before['node-1'][1]}, shards 0,3" in graph.said
+    assert "node-0: process" in graph.said and "node-0 has started, with shards 1,2" in graph.said
+    assert shards(graph) == moved
+    run("cluster", "down", graph.address)
+    graph.up()  # nobody but the log knows
+    assert {node: own for node, (_, _, own) in graph.nodes.items()} == {"node-0": "1,2", "node-1": "0,3"}
+    db = mg.connect(graph.address)
+    assert shards(graph) == moved and are_all_there(db) and db.check() == []
+
+
+def test_a_graph_grows_when_its_nodes_start_with_a_larger_number(graph):
+    _, are_all_there = add_and_count(graph.address, 100)
+    for number in range(3):
+        if number < 2:
+            graph.kill(f"node-{number}", signal.SIGTERM)
+        start(graph, f"node-{number}", "--number", number, "--of", 3)
+    # Of three nodes, the first would have shards 0 and 3. It keeps 2, too.
+    assert shards(graph) == {"node-0": [0, 2, 3], "node-1": [1, 3], "node-2": [2]}
+    run("cluster", "rebalance", graph.address, "--replicas", 1)
+    after = shards(graph)
+    assert sorted(map(len, after.values())) == [1, 1, 2] and sorted(sum(after.values(), [])) == [0, 1, 2, 3]
+    graph.kill("node-0")
+    start(graph, "node-0", "--number", 0, "--of", 3)
+    assert shards(graph) == after, "the same number changes nothing"
+    db = mg.connect(graph.address)
+    assert are_all_there(db) and db.check() == []
+
+
+def test_python_moves_shards_and_ctrl_c_stops_it(log, tmp_path):  # noqa: F811
+    del log  # it says whether there can be brokers; this one is to stand still
+    with brokers.Brokers(tmp_path / "kafka") as kafka:
+        graph = Graph("python", f"kafka://{kafka.addresses}", tmp_path / "nodes")
+        try:
+            moves_of_python(graph)
+            ctrl_c(graph, kafka)
+        finally:
+            graph.stop()
+
+
+def moves_of_python(graph):
+    db, are_all_there = add_and_count(graph.address, 100)
+    nodes, seen = mg.nodes(graph.address), []
+    assert nodes.status()["shards"] == 4
+    assert nodes.move(0, "node-1", progress=lambda *told: seen.append(told)) == {"shard": 0, "from": "node-0", "to": "node-1"}
+    assert seen and all(what == "shard 0" and 0 <= done <= of for what, done, of in seen)
+    assert nodes.copy(0, "node-0") == {"shard": 0, "from": None, "to": "node-0"}
+    with pytest.raises(mg.StorageError, match="several nodes have shard 0: node-0, node-1. Name one with from_node="):
+        nodes.move(0, "node-1")
+    with pytest.raises(mg.StorageError, match="shards have 1 to 2 nodes: say replicas="):
+        nodes.rebalance()
+    assert nodes.drop(0, "node-1") == {"shard": 0, "from": "node-1", "to": None}
+    assert shards(graph) == {"node-0": [0, 2], "node-1": [1, 3]}
+    planned = nodes.rebalance(without="node-1", dry_run=True)
+    assert planned == [{"shard": shard, "from": "node-1", "to": "node-0"} for shard in (1, 3)]
+    assert shards(graph) == {"node-0": [0, 2], "node-1": [1, 3]}, "a dry run does nothing"
+    assert nodes.rebalance(without=["node-1"]) == planned
+    assert shards(graph) == {"node-0": [0, 1, 2, 3], "node-1": []}
+    with pytest.raises(mg.StorageError, match="node-1 runs: end it first"):
+        nodes.remove("node-1")
+    with pytest.raises(ValueError, match="shard must be a number from 0 to 65535, not -1"):
+        nodes.copy(-1, "node-1")
+    with pytest.raises(mg.OpenError, match="is no address of a graph"):
+        mg.nodes("somewhere").rebalance()
+    assert are_all_there(db) and db.check() == []
+
+
+def ctrl_c(graph, kafka):
+    """A copy cannot come to an end while the log stands still. Ctrl-C ends the call, and later the shard is copied all the same."""
+    nodes = mg.nodes(graph.address)
+    kafka.pause(0)
+    try:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            nodes.copy(1, "node-1")
+    finally:
+        kafka.resume(0)
+    nodes.copy(1, "node-1")
+    assert shards(graph) == {"node-0": [0, 1, 2, 3], "node-1": [1]}
+    nodes.drop(1, "node-1")
+    graph.kill("node-1")
+    nodes.remove("node-1")
+    assert shards(graph) == {"node-0": [0, 1, 2, 3]}

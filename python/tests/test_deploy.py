@@ -359,9 +359,27 @@ def test_the_commands_of_the_readme_are_understood(home, tmp_path):
     for name in ("tls", "certs"):
         (root / name).symlink_to(home / "certs" / "me")
     found = [words for block in blocks() for words in commands(block) if not is_local(words)]
-    assert len(found) == 13
+    assert len(found) == 19
     for words in found:
         must_be_understood(words, root, cwd=home)
+    prose = re.sub(r"^```.*?^```$", "", README, flags=re.DOTALL | re.MULTILINE)
+    inline = set(re.findall(r"`(mangrove [^`]+)`", prose))
+    assert len(inline) == 3
+    for command in inline:
+        done(*COMMAND, *command.split()[1:], "--help")
+
+
+def test_a_further_node_of_the_compose_file_is_understood(with_kafka, compose, tmp_path):
+    """README.md says how to make it of node-2."""
+    before, after, advertised = "--number 2 --of 3 --replicas 2", "--as node-3", "--advertise node-3:7701"
+    assert all(f"`{said}`" in README for said in (before, after, advertised))
+    command = interpolated(compose["services"]["node-2"]["command"], {})
+    assert command.count(before) == 1
+    command = command.replace(before, after).replace("node-2", "node-3")
+    assert advertised in command
+    (tmp_path / "certs").mkdir()
+    (tmp_path / "certs" / "kafka.properties").write_text(KAFKA_PROPERTIES)
+    must_be_understood(shlex.split(command), tmp_path)
 
 
 @pytest.fixture

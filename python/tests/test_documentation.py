@@ -63,13 +63,13 @@ def test_every_public_name_is_documented():
 
 
 def test_stubs_agree_with_the_module():
-    command = [sys.executable, "-m", "mypy.stubtest", "mangrovedb._mangrove", "mangrovedb.aio", "mangrovedb.analyze", "mangrovedb.launch", "--ignore-missing-stub"]
+    command = [sys.executable, "-m", "mypy.stubtest", "mangrovedb._mangrove", "mangrovedb.aio", "mangrovedb.analyze", "mangrovedb.launch", "mangrovedb.moves", "--ignore-missing-stub"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_stubs_name_all_that_is_public():
-    trees = [ast.parse((PACKAGE / stub).read_text()) for stub in ("_mangrove.pyi", "aio.pyi", "analyze.pyi", "launch.pyi")]
+    trees = [ast.parse((PACKAGE / stub).read_text()) for stub in ("_mangrove.pyi", "aio.pyi", "analyze.pyi", "launch.pyi", "moves.pyi")]
     stubbed = {node.name for tree in trees for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     assert set(mg.__all__) - set(vars(mangrovedb._types)) - {"__version__"} <= stubbed
 

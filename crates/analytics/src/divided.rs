@@ -14,8 +14,8 @@ use mangrove_graph::Direction;
 use crate::algorithm::{Algorithm, Divided, Outcome, Values};
 use crate::algorithms::{bfs, cdlp, pagerank, sssp, triangles, wcc};
 use crate::engine::{
-    self, ByNumber, InMemory, OutDegrees, PartOf, Partition, PartsRan, Placement, Sent, Transport, VertexProgram,
-    VertexValue,
+    self, ByNumber, Checkpoints, InMemory, OutDegrees, PartOf, Partition, PartsRan, Placement, Sent, Transport, Unkept,
+    VertexProgram, VertexValue,
 };
 use crate::error::{AnalyticsError, Result};
 use crate::project::{Adjacent, Listed, PartLists, Projection};
@@ -49,7 +49,7 @@ pub fn run_divided(
     let id_order = if divided.reads_ids() { graph.id_order() } else { &[] };
     let partitions = engine::divide(&edges, &out_degrees, placement, &InMemory, run)?;
     let ids = ByNumber::All(id_order);
-    let (values, ended) = divided.run(&partitions, graph.vertices(), ids, &InMemory, run)?;
+    let (values, ended) = divided.run(&partitions, graph.vertices(), ids, (&InMemory, &Unkept), run)?;
     let mut all = Collected::new(&divided, graph.vertices());
     for (partition, values) in partitions.iter().zip(&values) {
         all.put(&partition.numbers, values)?;
@@ -58,8 +58,7 @@ pub fn run_divided(
 }
 
 /// Runs a vertex program over the part of a graph that this process has, while others run theirs. There are `vertices` in all parts. `ids`
-/// holds the places of the ids of its vertices, if they matter. `begins` is called before the first values are sent. Returns the values of
-/// its vertices, in their order.
+/// holds the places of the ids of its vertices, if they matter. Returns the values of its vertices, in their order.
 ///
 /// # Errors
 /// If weights make no sense, if another part fails, or if it is to stop.
@@ -68,15 +67,14 @@ pub fn run_part(
     lists: PartLists,
     part: PartOf<'_>,
     (vertices, ids): (usize, &[u32]),
-    transport: &dyn Transport,
-    (begins, run): (&(dyn Fn() + Sync), &Run),
+    (transport, checkpoints): (&dyn Transport, &dyn Checkpoints),
+    run: &Run,
 ) -> Result<(Values, Ended)> {
     let partition = part.joined(lists, transport, run)?;
     divided.check(&partition)?;
-    begins();
     let partitions = [partition];
     let ids = ByNumber::Part { numbers: &partitions[0].numbers, values: ids };
-    let (mut values, ended) = divided.run(&partitions, vertices, ids, transport, run)?;
+    let (mut values, ended) = divided.run(&partitions, vertices, ids, (transport, checkpoints), run)?;
     let values = values.pop().ok_or_else(|| AnalyticsError::invalid("a part without values"))?;
     Ok((values, ended))
 }
@@ -143,10 +141,10 @@ impl Divided {
         partitions: &[Partition<'_>],
         vertices: usize,
         ids: ByNumber<'_, u32>,
-        transport: &dyn Transport,
+        (transport, checkpoints): (&dyn Transport, &dyn Checkpoints),
         run: &Run,
     ) -> Result<(Vec<Values>, Ended)> {
-        let over = Over { partitions, vertices, transport, run };
+        let over = Over { partitions, vertices, transport, checkpoints, run };
         match self {
             Divided::Bfs { sources } => over.run(&bfs::BfsProgram { sources }, |_, values| Values::Counts(values)),
             // The labels are places of ids.
@@ -205,6 +203,7 @@ struct Over<'a> {
     partitions: &'a [Partition<'a>],
     vertices: usize,
     transport: &'a dyn Transport,
+    checkpoints: &'a dyn Checkpoints,
     run: &'a Run,
 }
 
@@ -214,9 +213,10 @@ impl Over<'_> {
         program: &P,
         said: impl Fn(&Partition<'_>, Vec<P::Value>) -> Values,
     ) -> Result<(Vec<Values>, Ended)> {
-        let ran = engine::run_parts(program, self.partitions, self.vertices, self.transport, self.run)?;
+        let Over { partitions, vertices, transport, checkpoints, run } = *self;
+        let ran = engine::run_parts(program, partitions, vertices, transport, checkpoints, run)?;
         let PartsRan { values, steps, totals, sent } = ran;
-        let values = self.partitions.iter().zip(values).map(|(partition, values)| said(partition, values)).collect();
+        let values = partitions.iter().zip(values).map(|(partition, values)| said(partition, values)).collect();
         Ok((values, Ended { steps, totals, sent }))
     }
 }

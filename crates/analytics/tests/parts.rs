@@ -1,11 +1,12 @@
 //! Vertex programs over parts of a graph that know each other by messages only, beside those over a whole projection.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use mangrove_analytics::divided::{Collected, Ended, run_divided, run_part};
-use mangrove_analytics::engine::{Frame, PartOf, Placement, Report, Transport};
+use mangrove_analytics::engine::{Checkpoints, Frame, PartOf, Placement, Point, Report, Resumed, Transport};
 use mangrove_analytics::project::{PartLists, Places, of_ids};
 use mangrove_analytics::registry::algorithm;
 use mangrove_analytics::{Algorithm, AnalyticsError, Argument, Outcome, Projection, Reading, Selection, Values, watched};
@@ -98,8 +99,40 @@ impl Transport for Seat<'_> {
     }
 }
 
+/// What the parts had after a step: what they reported, and the values of each shard.
+type Kept = (Report, BTreeMap<u16, Vec<u8>>);
+
+/// Keeps what the parts have after each step, and gives what another run had after one.
+#[derive(Default)]
+struct Shelf {
+    from: Option<(u64, Kept)>,
+    kept: Mutex<BTreeMap<u64, Kept>>,
+}
+
+/// The place of a part there, with the places of its vertices by shard.
+struct Drawer<'s>(&'s Shelf, BTreeMap<u16, Vec<Range<usize>>>);
+
+impl Checkpoints for Drawer<'_> {
+    fn begin(&self, _: u32) -> Result<Option<Resumed>, AnalyticsError> {
+        let resumed = |(steps, (report, values)): &(u64, Kept)| {
+            let values = self.1.iter().map(|(shard, places)| (places.clone(), values[shard].clone())).collect();
+            Resumed { steps: *steps, report: *report, values }
+        };
+        Ok(self.0.from.as_ref().map(resumed))
+    }
+
+    fn has_come(&self, point: &Point<'_>) -> Result<(), AnalyticsError> {
+        let values: Vec<(u16, Vec<u8>)> = self.1.iter().map(|(shard, places)| (*shard, (point.bytes)(places))).collect();
+        let mut kept = self.0.kept.lock().unwrap();
+        let (report, shards) = kept.entry(point.steps).or_insert_with(|| (point.report, BTreeMap::new()));
+        assert_eq!(*report, point.report, "all parts hear the same");
+        shards.extend(values);
+        Ok(())
+    }
+}
+
 /// Runs an algorithm over so many parts, each with every so manieth shard.
-fn in_parts(graph: &Oracle, selection: &Selection, algorithm: &dyn Algorithm, parts: usize) -> Outcome {
+fn in_parts(graph: &Oracle, selection: &Selection, algorithm: &dyn Algorithm, parts: usize, shelf: &Shelf) -> Outcome {
     let (limits, numbering) = (ReadContext::default(), selection.numbering(graph).unwrap());
     let divided = algorithm.divided(&numbering).unwrap().unwrap();
     let id_order = of_ids(graph, &numbering, &limits).unwrap();
@@ -110,6 +143,8 @@ fn in_parts(graph: &Oracle, selection: &Selection, algorithm: &dyn Algorithm, pa
     let of_part = |at: usize| -> (Vec<u32>, Values, Ended) {
         let is_here = |vertex: VertexId| owners[usize::from(vertex.shard())] == at as u32;
         let places = Places::new(all.iter().copied().filter(|vertex| is_here(*vertex)).collect());
+        let mut by_shard: BTreeMap<u16, Vec<Range<usize>>> = BTreeMap::new();
+        places.runs().iter().for_each(|run| by_shard.entry(run.shard).or_default().push(run.places.clone()));
         let number = |vertex: &VertexId| numbering.number(*vertex).unwrap() as u32;
         let numbers: Vec<u32> = places.vertices().iter().map(number).collect();
         let ids: Vec<u32> = numbers.iter().map(|number| id_order[*number as usize]).collect();
@@ -118,9 +153,10 @@ fn in_parts(graph: &Oracle, selection: &Selection, algorithm: &dyn Algorithm, pa
         let lists = PartLists::read(graph, places, selection, listed, (&is_here, numbering.count()), reading).unwrap();
         let out_degrees = divided.out_degrees(selection.is_directed);
         let part = PartOf { at: at as u32, parts, owners: &owners, numbers: numbers.clone(), out_degrees };
-        let seat = Seat(at, &meeting);
-        let ran =
-            watched(1, &limits, &mut |_| (), |run| run_part(&divided, lists, part, (all.len(), &ids), &seat, (&|| (), run)));
+        let (seat, drawer) = (Seat(at, &meeting), Drawer(shelf, by_shard));
+        let ran = watched(1, &limits, &mut |_| (), |run| {
+            run_part(&divided, lists, part, (all.len(), &ids), (&seat, &drawer), run)
+        });
         let (values, ended) = ran.unwrap();
         (numbers, values, ended)
     };
@@ -170,16 +206,13 @@ fn assert_same(found: &Outcome, expected: &Outcome, what: &str) {
     assert_eq!(said(found), said(expected), "{what}");
 }
 
-#[test]
-fn parts_give_what_the_whole_gives() {
-    let graph = graph();
-    let schema = graph.schema().clone();
-    let (weight, size) = (schema.key("weight").unwrap(), schema.key("size").unwrap());
+/// Each algorithm with its arguments.
+fn asked(graph: &Oracle) -> Vec<(&'static str, Vec<(&'static str, Argument)>)> {
     let mut first = Vec::new();
     graph.find_vertices(None, &[ExternalId::Int(0)], &mut first).unwrap();
     let source = ("source", Argument::Vertex(first[0].unwrap()));
     let preferred = ("personalization", Argument::VertexWeights(vec![(first[0].unwrap(), 2.0)]));
-    let asked = [
+    vec![
         ("wcc", vec![]),
         ("cdlp", vec![("iterations", Argument::Count(4))]),
         ("triangles", vec![]),
@@ -187,7 +220,14 @@ fn parts_give_what_the_whole_gives() {
         ("sssp", vec![source]),
         ("pagerank", vec![("iterations", Argument::Count(10))]),
         ("pagerank", vec![preferred, ("tolerance", Argument::Real(1e-5))]),
-    ];
+    ]
+}
+
+#[test]
+fn parts_give_what_the_whole_gives() {
+    let graph = graph();
+    let schema = graph.schema().clone();
+    let (weight, size) = (schema.key("weight").unwrap(), schema.key("size").unwrap());
     let at_most = |key, value: Value| Filter { key, predicate: Predicate::Compare(Comparison::Lte, value) };
     for is_directed in [true, false] {
         let all = Selection { is_directed, ..Selection::default() };
@@ -195,13 +235,42 @@ fn parts_give_what_the_whole_gives() {
         let red = Vec::from_iter(schema.label(ElementKind::Vertex, "red"));
         let some = Selection { filters: vec![at_most(size, 7.into())], vertices: Some(red), ..weighted.clone() };
         let short = Selection { edge_filter: Some(at_most(weight, 3.0.into())), ..all.clone() };
-        for (name, arguments) in &asked {
+        for (name, arguments) in &asked(&graph) {
             let algorithm = algorithm(name, arguments).unwrap();
             for (of, selection) in [("all", &all), ("weighted", &weighted), ("some", &some), ("short", &short)] {
                 let expected = whole(&graph, selection, &*algorithm);
                 for parts in [1, 2, 3, 8] {
-                    let found = in_parts(&graph, selection, &*algorithm, parts);
+                    let found = in_parts(&graph, selection, &*algorithm, parts, &Shelf::default());
                     assert_same(&found, &expected, &format!("{name} of {of} in {parts} parts, directed: {is_directed}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn other_parts_go_on_after_any_step() {
+    let graph = graph();
+    let weight = graph.schema().key("weight").unwrap();
+    for is_directed in [true, false] {
+        let selection = Selection { is_directed, weight: Some(weight), ..Selection::default() };
+        for (name, arguments) in &asked(&graph) {
+            let algorithm = algorithm(name, arguments).unwrap();
+            let shelf = Shelf::default();
+            let expected = in_parts(&graph, &selection, &*algorithm, 3, &shelf);
+            let kept = shelf.kept.into_inner().unwrap();
+            assert!(kept.keys().copied().eq(0..number(&expected, "steps") as u64), "{name}: all steps but the last");
+            for (steps, kept) in kept {
+                for parts in [2, 8] {
+                    let again = Shelf { from: Some((steps, kept.clone())), ..Shelf::default() };
+                    let found = in_parts(&graph, &selection, &*algorithm, parts, &again);
+                    assert_same(
+                        &found,
+                        &expected,
+                        &format!("{name} in {parts} parts after {steps}, directed: {is_directed}"),
+                    );
+                    let first = again.kept.into_inner().unwrap().into_keys().next();
+                    assert_eq!(first, Some(steps), "{name}: no step runs again");
                 }
             }
         }
@@ -225,7 +294,7 @@ fn a_value_crosses_once_to_each_part_that_reads_it() {
             .filter(|(source, target)| owner(*source) != owner(*target))
             .map(|(source, target)| (source, owner(target)))
             .collect();
-        let found = in_parts(&graph, &selection, &*algorithm, usize::from(parts));
+        let found = in_parts(&graph, &selection, &*algorithm, usize::from(parts), &Shelf::default());
         assert_eq!(number(&found, "values_sent"), read.len() as i64, "{parts} parts");
         let (bytes, frames) = (number(&found, "bytes_sent"), i64::from(parts * (parts - 1)));
         let values = 8 * read.len() as i64;

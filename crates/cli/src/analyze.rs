@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::output::{self, Format};
-use super::{Failure, counted, interrupt, open_reading, open_writing, params, progress, query, say};
+use super::{Failure, counted, interrupt, open_reading, open_writing, params, progress, query, say, warn};
 use mangrove::analytics::registry::{ALGORITHMS, OptionAbout};
 use mangrove::{Analysis, AnalyzeError, AnalyzeOptions};
 
@@ -56,6 +56,9 @@ pub struct Analyze {
     /// Stop after this time, for example 500ms, 30s or 5m; default: no limit
     #[arg(long, value_name = "TIME", value_parser = query::duration)]
     timeout: Option<Duration>,
+    /// Let the nodes of a graph keep what they have this often, in the place of their backups; default: 1m
+    #[arg(long, value_name = "TIME", value_parser = query::duration)]
+    checkpoint_every: Option<Duration>,
     /// Write the values in this format; a table shows the first 20
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -79,11 +82,13 @@ impl Analyze {
             partitions: self.partitions,
             memory_bytes: self.memory.map(|megabytes| megabytes.saturating_mul(1 << 20)),
             timeout: self.timeout,
+            checkpoint_every: self.checkpoint_every,
             cancel: interrupt::token(),
         };
         let bar = progress::Stages::new();
         let found = database.analyze(name, &parameters, &options, &mut |stage| bar.show(stage))?;
         drop(bar);
+        warn(&found.warnings);
         let rows = found.values.num_rows();
         match &self.write {
             Some(key) => say(&wrote(key, &found)),

@@ -13,11 +13,13 @@ mod compact;
 mod demo;
 mod docs;
 mod export;
+mod follow;
 mod interrupt;
 mod lake;
 mod load;
 mod log;
 mod mcp;
+mod merging;
 mod node;
 mod output;
 mod params;
@@ -56,6 +58,7 @@ struct Arguments {
 enum Command {
     #[command(alias = "import")]
     Load(Box<load::Load>),
+    Follow(Box<follow::Follow>),
     Query(query::Query),
     Analyze(analyze::Analyze),
     Shell(shell::Shell),
@@ -113,6 +116,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>
 fn dispatch(command: Command, readers: &dyn Readers<String>) -> Result<(), Failure> {
     match command {
         Command::Load(load) => load.run(readers),
+        Command::Follow(follow) => follow.run(),
         Command::Query(query) => query.run(),
         Command::Analyze(analyze) => analyze.run(),
         Command::Shell(shell) => shell.run(),

@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
+use super::merging::MergeOptions;
 use super::progress::Bar;
 use super::relayout::{Order, worth};
 use mangrove::is_description;
 
 use super::{Failure, counted, grouped, query, say, warn};
 use mangrove::graph::Schema;
-use mangrove::ingest::{self, EdgeFiles, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnExists};
+use mangrove::ingest::{self, EdgeFiles, KeyColumn, Merged, NodeFiles};
 use mangrove::readers::{Readers, read_files};
 use mangrove::{Database, Durability, IdSpace, Layout, LayoutReport, LoadOptions, LoadReport, OpenOptions};
 
@@ -34,18 +35,8 @@ pub struct Load {
     /// Take the ids of a label's vertices from this column; default: id
     #[arg(long, value_name = "LABEL:COLUMN")]
     key: Vec<String>,
-    /// If a vertex id is taken: error (bad row), skip, update (set the properties), replace (also remove all others)
-    #[arg(long, value_enum, default_value = "error")]
-    on_exists: Exists,
-    /// If an edge has the label and ends of another one: add (keep both), skip, update (set its properties)
-    #[arg(long, value_enum, default_value = "add")]
-    on_duplicate: Duplicate,
-    /// Tell edges with the same label and ends apart by this column
-    #[arg(long, value_name = "COLUMN")]
-    edge_key: Option<String>,
-    /// Create the vertices that edges name and that do not exist
-    #[arg(long)]
-    create_missing: bool,
+    #[command(flatten)]
+    merge: MergeOptions,
     /// Read the files as this mapping describes, for what headers and names do not say
     #[arg(long, value_name = "FILE.yaml")]
     mapping: Option<PathBuf>,
@@ -119,21 +110,6 @@ enum Space {
     Label,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Exists {
-    Error,
-    Skip,
-    Update,
-    Replace,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Duplicate {
-    Add,
-    Skip,
-    Update,
-}
-
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum OnError {
     Fail,
@@ -172,11 +148,10 @@ impl Load {
         let is_default = lists.iter().all(|given| given.is_empty())
             && files.iter().all(|given| given.is_none())
             && matches!((self.format, self.compact), (InputFormat::Auto, WhenCompact::Auto))
-            && matches!((self.on_exists, self.on_duplicate), (Exists::Error, Duplicate::Add))
+            && self.merge.is_default()
             && self.on_error == OnError::Fail
-            && [&self.edge_key, &self.edge_time, &self.encoding].iter().all(|given| given.is_none())
+            && [&self.edge_time, &self.encoding].iter().all(|given| given.is_none())
             && self.delimiter.is_none()
-            && !self.create_missing
             && self.order.options(Layout::None)?.layout == Layout::None;
         if !is_default {
             let what = "a .yml file describes a graph in open files, and how to read them";
@@ -303,7 +278,7 @@ impl Load {
                 WhenCompact::No => Some(false),
             },
             keys: self.key.iter().map(|text| KeyColumn::parse(text)).collect::<Result<_, _>>().map_err(wrong)?,
-            merge: self.merging(),
+            merge: self.merge.merging(),
             rejects_max: self.max_rejects,
             searchable: self.searchable.clone(),
             indexes: self.index.clone(),
@@ -313,24 +288,6 @@ impl Load {
             },
             ..LoadOptions::default()
         })
-    }
-
-    fn merging(&self) -> Merging {
-        Merging {
-            on_exists: match self.on_exists {
-                Exists::Error => OnExists::Error,
-                Exists::Skip => OnExists::Skip,
-                Exists::Update => OnExists::Update,
-                Exists::Replace => OnExists::Replace,
-            },
-            on_duplicate: match self.on_duplicate {
-                Duplicate::Add => OnDuplicate::Add,
-                Duplicate::Skip => OnDuplicate::Skip,
-                Duplicate::Update => OnDuplicate::Update,
-            },
-            edge_key: self.edge_key.as_deref().map(Into::into),
-            create_missing: self.create_missing,
-        }
     }
 
     fn id_space(&self) -> Option<IdSpace> {

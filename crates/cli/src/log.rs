@@ -1,12 +1,13 @@
 //! The log of a graph on many nodes, and where its backups are, as options of a command.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::Args;
 use mangrove::cluster::{self, Log, Objects};
+use mangrove::ingest::Topic;
 
 use crate::Failure;
 
@@ -81,6 +82,21 @@ impl LogOptions {
         let made = mangrove_kafka::KafkaLog::create(&self.brokers()?, graph, copies);
         made.map_err(|error| Failure::Request(error.to_string()))
     }
+}
+
+/// A topic of these brokers.
+#[cfg(feature = "cluster")]
+pub fn open_topic(brokers: &str, config: Option<&Path>, name: &str) -> Result<Box<dyn Topic>, Failure> {
+    // The advice names the option of a log.
+    let usage = |error: mangrove::GraphError| Failure::Usage(error.to_string().replace("--log-config", "--topic-config"));
+    let brokers = mangrove_kafka::Brokers::new(brokers, config).map_err(usage)?;
+    let topic = mangrove_kafka::KafkaTopic::open(&brokers, name);
+    Ok(Box::new(topic.map_err(|error| Failure::Request(error.to_string()))?))
+}
+
+#[cfg(not(feature = "cluster"))]
+pub fn open_topic(_: &str, _: Option<&Path>, _: &str) -> Result<Box<dyn Topic>, Failure> {
+    Err(Failure::Request(MISSING.into()))
 }
 
 #[cfg(not(feature = "cluster"))]

@@ -225,6 +225,13 @@ impl<L: Line> GraphView for Remote<L> {
         Ok(Some(Box::new(Self { line: self.line.for_another_thread(), known: self.known.clone() })))
     }
 
+    fn sources(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        match self.line.ask(&Ask::Sources)? {
+            Answer::Sources(sources) => Ok(sources),
+            _ => Err(unexpected()),
+        }
+    }
+
     fn search(
         &self,
         of: PropertyId,

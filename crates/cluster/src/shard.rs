@@ -232,6 +232,10 @@ impl<V: Deref<Target: GraphView>> GraphView for ShardView<V> {
         Ok(Some(Box::new(ShardView { store, own: self.own, schema: self.schema.clone() })))
     }
 
+    fn sources(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        self.store.sources()
+    }
+
     fn search(
         &self,
         of: PropertyId,

@@ -256,6 +256,11 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
         self.shards.first().map_or(Distance::HERE, V::distance)
     }
 
+    /// The first shard keeps them.
+    fn sources(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        self.shard(0).sources()
+    }
+
     fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
         let first = out.len();
         for _ in 0..SHARDS_A_CALL {

@@ -146,6 +146,10 @@ impl<T: Through> GraphView for T {
         self.through()?.pass(elements, key, predicate)
     }
 
+    fn sources(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        self.through()?.sources()
+    }
+
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
         Through::fork(self)
     }

@@ -313,6 +313,12 @@ pub trait GraphView: Catalog {
         Ok(self.properties(elements, key)?.passes(predicate))
     }
 
+    /// How far the graph has read each source that it follows: the name of the source, and what
+    /// [`put_source`](crate::GraphWrite::put_source) noted last. In the order of names.
+    fn sources(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        Ok(Vec::new())
+    }
+
     /// Another view of exactly the same graph, for another thread. `None` if there can be none: for a
     /// [`GraphWrite`](crate::GraphWrite), or if the graph has changed since the view was taken.
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {

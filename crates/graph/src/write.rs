@@ -103,6 +103,10 @@ pub trait GraphWrite: GraphView {
     /// drops its name too. O(elements of the label).
     fn drop_property(&mut self, of: PropertyId) -> Result<()>;
 
+    /// Notes how far the graph has read a source, in the words of who reads it. The note lasts exactly if the changes do, and replaces
+    /// the one before it.
+    fn put_source(&mut self, name: &str, position: &[u8]) -> Result<()>;
+
     /// Roughly how many bytes of memory the changes hold until the commit. Counts only memory that grows with the changes.
     fn held_bytes(&self) -> u64 {
         0

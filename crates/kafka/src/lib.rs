@@ -1,9 +1,15 @@
-//! A topic of Kafka as the log of a graph.
+//! A topic of Kafka as the log of a graph, and topics of users as sources that a graph follows.
 //!
-//! It needs one thing of Kafka: that all readers of a partition see its records in the same order. It uses no transactions, no groups and no
+//! ```text
+//!   brokers    brokers, and how to speak to them
+//!   topic      the topic of a log, and its settings
+//!   followed   a topic of a user
+//! ```
+//! The log needs one thing of Kafka: that all readers of a partition see its records in the same order. It uses no transactions, no groups and no
 //! offsets that the brokers keep. What an acknowledgement says does not matter, because the writer counts what it has read.
 
 mod brokers;
+mod followed;
 mod topic;
 
 use std::time::{Duration, Instant};
@@ -17,6 +23,7 @@ use rdkafka::producer::{BaseRecord, DefaultProducerContext, ThreadedProducer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
 pub use brokers::Brokers;
+pub use followed::KafkaTopic;
 
 /// The most bytes of a record. A transaction has more before it is compressed.
 pub const RECORD_BYTES_MAX: usize = 64 << 20;

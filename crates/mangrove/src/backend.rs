@@ -131,10 +131,10 @@ pub trait BackendView: GraphView + Send {
 
 /// A graph of which several processes have parts.
 pub trait GraphParts {
-    /// Runs a vertex program where the parts are; `None` if it is to be run here.
+    /// Runs a vertex program where the parts are; `None` if it is to be run here. It begins again if a process ends meanwhile.
     ///
     /// # Errors
-    /// [`GraphError::Unavailable`] if a process ends meanwhile: it may be run again.
+    /// [`GraphError::Unavailable`] if processes end too often, or for too long. If the graph is lost with them, the view says so.
     fn run(
         &self,
         work: &InParts<'_>,
@@ -155,6 +155,8 @@ pub struct InParts<'a> {
     pub threads: usize,
     /// The most memory that each process may take; `None` for what its machine has left.
     pub memory_bytes: Option<u64>,
+    /// How often the processes keep their values, if they have a place for that.
+    pub checkpoint_every: Duration,
 }
 
 /// What a vertex program came to.
@@ -163,6 +165,17 @@ pub struct RanInParts {
     pub ended: Ended,
     /// How long it took to read the graph.
     pub reading: Duration,
+    pub restarts: Restarts,
+}
+
+/// How a vertex program began again because processes had ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Restarts {
+    pub count: u64,
+    /// How many steps had run before, where it began the last time.
+    pub resumed_at: u64,
+    /// What happened each time, and what went wrong with checkpoints.
+    pub warnings: Vec<String>,
 }
 
 /// A graph under change. Dropping it undoes everything.

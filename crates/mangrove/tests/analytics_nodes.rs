@@ -1,13 +1,14 @@
-//! Vertex programs on the nodes of a graph: what they give, what crosses between nodes, and how they end.
+//! Vertex programs on the nodes of a graph: what they give, what crosses between nodes, how they end, and how they go on without a node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::io::{Cursor, Read};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arrow_array::{Array, Float64Array, Int64Array, StringArray};
-use mangrove::cluster::{Log, NodeConfig, Placement, RunningNode, make_graph, shards_of_node};
+use mangrove::cluster::{Log, NodeConfig, Objects, Placement, RunningNode, make_graph, objects, shards_of_node};
 use mangrove::graph::{ExternalId, GraphError, LabelId, Map};
 use mangrove::ingest::Quiet;
 use mangrove::{
@@ -22,34 +23,61 @@ const SHARDS: u16 = 8;
 
 /// Nodes of this process, which are connected as others are.
 struct Cluster {
-    nodes: Vec<RunningNode>,
+    nodes: Vec<Option<RunningNode>>,
+    replicas: u16,
+    log: MemoryLog,
+    store: Option<Arc<dyn Objects>>,
     placement: Placement,
     address: String,
-    _home: TempDir,
+    home: TempDir,
 }
 
 impl Cluster {
     fn start(count: u16, replicas: u16) -> Self {
+        Self::with_store(count, replicas, None)
+    }
+
+    fn with_store(count: u16, replicas: u16, store: Option<Arc<dyn Objects>>) -> Self {
         let (home, log) = (tempfile::tempdir().unwrap(), MemoryLog::default());
         let shared: Arc<dyn Log> = Arc::new(log.clone());
         let placement = make_graph(&shared, "test", SHARDS, IdSpace::Graph).unwrap().placement;
-        let node = |number: u16| {
-            let config = NodeConfig {
+        let nodes = (0..count).map(|_| None).collect();
+        let mut new = Self { nodes, replicas, log, store, placement, address: String::new(), home };
+        (0..count).for_each(|number| new.begin(number));
+        let addresses: Vec<String> = new.nodes.iter().flatten().map(|node| node.address().to_string()).collect();
+        new.address = format!("mangrove://{}/test", addresses.join(","));
+        new
+    }
+
+    /// Starts a node. The one before may still hold its files for a moment.
+    fn begin(&mut self, number: u16) {
+        let until = Instant::now() + Duration::from_secs(30);
+        let start = || {
+            RunningNode::start(NodeConfig {
                 name: format!("node-{number}"),
-                data: home.path().join(number.to_string()),
-                shards: shards_of_node(number, count, replicas, SHARDS).unwrap(),
+                data: self.home.path().join(number.to_string()),
+                shards: shards_of_node(number, self.nodes.len() as u16, self.replicas, SHARDS).unwrap(),
                 listen: "127.0.0.1:0".parse().unwrap(),
                 advertise: None,
                 tls: None,
-                log: Arc::new(log.clone()),
-                store: None,
+                log: Arc::new(self.log.clone()),
+                store: self.store.clone(),
                 is_cancelled: &|| false,
-            };
-            RunningNode::start(config).unwrap()
+            })
         };
-        let nodes: Vec<RunningNode> = (0..count).map(node).collect();
-        let addresses: Vec<String> = nodes.iter().map(|node| node.address().to_string()).collect();
-        Self { nodes, placement, address: format!("mangrove://{}/test", addresses.join(",")), _home: home }
+        let started = loop {
+            match start() {
+                Err(error) if Instant::now() >= until => panic!("node-{number} does not start: {error}"),
+                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+                Ok(node) => break node,
+            }
+        };
+        self.nodes[usize::from(number)] = Some(started);
+    }
+
+    /// Ends a node.
+    fn end(&mut self, number: u16) {
+        drop(self.nodes[usize::from(number)].take());
     }
 
     fn connect(&self) -> Database {
@@ -311,6 +339,102 @@ fn small() -> (Cluster, Database) {
     (cluster, db)
 }
 
+/// Runs an analysis, and calls `disturb` once while its steps run.
+fn disturbed(db: &Database, asked: &Asked, disturb: &mut dyn FnMut()) -> Result<Analysis, AnalyzeError> {
+    let mut is_disturbed = false;
+    let found = db.analyze(asked.name, &asked.arguments, &asked.options, &mut |stage| {
+        if stage.name == "steps on the nodes" && stage.done > 50 && !is_disturbed {
+            is_disturbed = true;
+            disturb();
+        }
+    });
+    assert!(is_disturbed, "{} ended too soon", asked.name);
+    found
+}
+
+/// Three nodes of a graph in which all programs of [`long`] take many steps: one vertex after the other.
+fn long_chain(replicas: u16, store: Option<Arc<dyn Objects>>) -> (Cluster, Database) {
+    const VERTICES: u64 = 2_000;
+    let cluster = Cluster::with_store(3, replicas, store);
+    let db = cluster.connect();
+    let edges: Vec<Edge> = (1..VERTICES).map(|id| (id - 1, id, Some(1.0 + (id % 3) as f64))).collect();
+    load(&db, VERTICES, &edges, |_| false);
+    (cluster, db)
+}
+
+/// Programs of many steps, which keep their values after each step.
+fn long() -> [Asked; 3] {
+    let options = AnalyzeOptions { checkpoint_every: Some(Duration::ZERO), ..AnalyzeOptions::default() };
+    let weighted = AnalyzeOptions { weight: Some("weight".into()), ..options.clone() };
+    [
+        asked("pagerank", [("iterations", 1_000.into())], &options),
+        asked("wcc", [], &options),
+        asked("sssp", [("source", name(0).into())], &weighted),
+    ]
+}
+
+/// What an analysis says of how it began again.
+fn restarts(found: &Analysis) -> (i64, i64) {
+    (number(found, "restarts"), number(found, "resumed_at"))
+}
+
+/// Objects in memory.
+#[derive(Default)]
+struct InMemory(Mutex<BTreeMap<String, Vec<u8>>>);
+
+impl InMemory {
+    fn count(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
+    /// Changes a bit of each object.
+    fn damage(&self) {
+        self.0.lock().unwrap().values_mut().for_each(|bytes| bytes[0] ^= 1);
+    }
+}
+
+impl Objects for InMemory {
+    fn put(&self, name: &str, from: &mut dyn Read) -> Result<(), GraphError> {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).map_err(GraphError::storage)?;
+        self.0.lock().unwrap().insert(name.to_owned(), bytes);
+        Ok(())
+    }
+
+    fn get(&self, name: &str) -> Result<Option<Box<dyn Read + Send>>, GraphError> {
+        Ok(self.0.lock().unwrap().get(name).map(|bytes| Box::new(Cursor::new(bytes.clone())) as _))
+    }
+
+    fn size(&self, name: &str) -> Result<Option<u64>, GraphError> {
+        Ok(self.0.lock().unwrap().get(name).map(|bytes| bytes.len() as u64))
+    }
+
+    fn list(&self, under: &str) -> Result<Vec<String>, GraphError> {
+        let all = self.0.lock().unwrap();
+        let below = all.keys().filter_map(|name| name.strip_prefix(under)?.strip_prefix('/'));
+        let next: BTreeSet<&str> = below.filter_map(|name| name.split('/').next()).collect();
+        Ok(next.into_iter().map(str::to_owned).collect())
+    }
+
+    fn remove(&self, name: &str) -> Result<(), GraphError> {
+        self.0.lock().unwrap().remove(name);
+        Ok(())
+    }
+
+    fn place(&self) -> String {
+        "memory".into()
+    }
+}
+
+/// Nodes delete checkpoints after they have said so.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 fn works(db: &Database) {
     let found = analyze(db, &asked("wcc", [], &AnalyzeOptions::default()), None).unwrap();
     assert!(number(&found, "components") > 0 && number(&found, "steps") > 0);
@@ -335,16 +459,9 @@ fn who_cancels_or_is_late_waits_no_longer() {
 }
 
 #[test]
-fn an_analysis_ends_with_a_node_and_may_be_run_again() {
+fn an_analysis_ends_if_a_node_does_not_come_back() {
     let (mut cluster, db) = small();
-    let (asked, started, nodes) = (endless(), Instant::now(), &mut cluster.nodes);
-    let failed = db.analyze(asked.name, &asked.arguments, &asked.options, &mut |stage| {
-        if stage.name.starts_with("steps") && stage.done > 3 && nodes.len() == 3 {
-            drop(nodes.pop());
-        }
-    });
-    assert!(started.elapsed() < Duration::from_secs(30));
-    match failed {
+    match disturbed(&db, &endless(), &mut || cluster.end(2)) {
         Err(AnalyzeError::Analytics(AnalyticsError::Graph(GraphError::Unavailable(what)))) => {
             assert!(what.contains("may be run again"), "{what}");
         }
@@ -400,4 +517,135 @@ fn an_analysis_sees_one_point_of_the_log() {
             assert!(all.iter().all(|(id, (depth, _))| !id.starts_with('w') || depth == "1"), "a vertex without its edge");
         }
     });
+}
+
+#[test]
+fn an_analysis_goes_on_without_a_node() {
+    for asked in long() {
+        let (mut cluster, db) = long_chain(2, None);
+        let expected = analyze(&db, &asked, None).unwrap();
+        let found = disturbed(&db, &asked, &mut || cluster.end(1)).unwrap_or_else(|error| panic!("{}: {error}", asked.name));
+        assert_same(&found, &expected, asked.name);
+        assert_eq!(number(&found, "steps"), number(&expected, "steps"));
+        let (restarts, resumed_at) = restarts(&found);
+        assert!(restarts > 0 && resumed_at == 0, "without a store there are no checkpoints: {restarts}, {resumed_at}");
+        assert!(found.warnings[0].contains("began again from the first step"), "{:?}", found.warnings);
+    }
+}
+
+#[test]
+fn an_analysis_waits_for_a_node_that_starts_again() {
+    for asked in long() {
+        let (mut cluster, db) = long_chain(1, None);
+        let expected = analyze(&db, &asked, None).unwrap();
+        let found = disturbed(&db, &asked, &mut || {
+            cluster.end(2);
+            cluster.begin(2);
+        });
+        let found = found.unwrap_or_else(|error| panic!("{}: {error}", asked.name));
+        assert_same(&found, &expected, asked.name);
+        assert!(!found.warnings.is_empty(), "it has noticed");
+    }
+}
+
+#[test]
+fn an_analysis_goes_on_after_its_last_checkpoint() {
+    for asked in long() {
+        let store = Arc::new(InMemory::default());
+        let (mut cluster, db) = long_chain(2, Some(store.clone()));
+        let expected = analyze(&db, &asked, None).unwrap();
+        wait_until("an analysis leaves checkpoints", || store.count() == 0);
+        let mut seen = 0;
+        let found = disturbed(&db, &asked, &mut || {
+            seen = store.count();
+            cluster.end(1);
+        });
+        let found = found.unwrap_or_else(|error| panic!("{}: {error}", asked.name));
+        assert!(seen > 0, "no values were kept");
+        assert_same(&found, &expected, asked.name);
+        let (steps, (restarts, resumed_at)) = (number(&found, "steps"), restarts(&found));
+        assert_eq!(steps, number(&expected, "steps"));
+        assert!(restarts > 0 && resumed_at > 0 && resumed_at < steps, "{restarts}, {resumed_at}");
+        assert!(found.warnings[0].contains("from a checkpoint"), "{:?}", found.warnings);
+        wait_until("an analysis that began again leaves checkpoints", || store.count() == 0);
+    }
+}
+
+#[test]
+fn a_damaged_checkpoint_is_not_used() {
+    for asked in long() {
+        let store = Arc::new(InMemory::default());
+        let (mut cluster, db) = long_chain(2, Some(store.clone()));
+        let expected = analyze(&db, &asked, None).unwrap();
+        let found = disturbed(&db, &asked, &mut || {
+            cluster.end(1);
+            store.damage();
+        });
+        let found = found.unwrap_or_else(|error| panic!("{}: {error}", asked.name));
+        assert_same(&found, &expected, asked.name);
+        let (restarts, resumed_at) = restarts(&found);
+        assert!(restarts > 1 && resumed_at == 0, "{restarts}, {resumed_at}");
+        let refused = |warning: &String| {
+            warning.contains("the last checkpoint cannot be used") && warning.contains("began again from the first step")
+        };
+        assert!(found.warnings.iter().any(refused), "{:?}", found.warnings);
+    }
+}
+
+#[test]
+fn an_analysis_begins_at_a_newer_commit_if_the_old_one_is_gone() {
+    let store = Arc::new(InMemory::default());
+    let (mut cluster, db) = long_chain(1, Some(store.clone()));
+    let (asked, writer) = (&long()[2], cluster.connect());
+    let found = disturbed(&db, asked, &mut || {
+        for number in 0..100 {
+            let text = format!("g.addV('red').property(T.id, 'w{number}').as('a').V('v0').addE('road').to('a')");
+            writer.query(&text, &Parameters::new(), &QueryOptions::default()).unwrap();
+        }
+        cluster.end(2);
+        cluster.begin(2);
+        // All its shards have changed, and nobody keeps them there as they were: after a second, they are gone.
+        std::thread::sleep(Duration::from_secs(3));
+    });
+    let found = found.unwrap();
+    assert_eq!(values(&found)["w99"].1, Some(1.0), "an edge without a weight weighs 1");
+    assert_same(&found, &analyze(&db, asked, None).unwrap(), "after a write");
+    let is_said = |warning: &String| warning.contains("the analysis began again from the first step, at commit");
+    assert!(found.warnings.iter().any(is_said), "{:?}", found.warnings);
+    wait_until("checkpoints at the old commit are left", || store.count() == 0);
+}
+
+#[test]
+fn checkpoints_in_a_directory_go_and_backups_stay() {
+    let home = tempfile::tempdir().unwrap();
+    let place = home.path().join("store");
+    let store = objects(place.to_str().unwrap()).unwrap();
+    let backup = "test/00000000000000000008-5f71854127f1aa87/log";
+    store.put(backup, &mut &b"of another time"[..]).unwrap();
+    let cluster = Cluster::with_store(3, 2, Some(store.clone()));
+    let db = cluster.connect();
+    load(&db, 200, &random_edges(200, 1_000, 7), |_| false);
+    let options = AnalyzeOptions { checkpoint_every: Some(Duration::ZERO), ..AnalyzeOptions::default() };
+    let asked = asked("pagerank", [("iterations", 6.into())], &options);
+    let found = analyze(&db, &asked, None).unwrap();
+    assert_same(&found, &analyze(&db, &asked, Some(3)).unwrap(), "pagerank");
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    assert!(place.join("test/analyses").exists(), "no values were kept");
+    wait_until("checkpoints are left", || store.list("test/analyses").unwrap().is_empty());
+    assert_eq!(store.size(backup).unwrap(), Some(15));
+}
+
+#[test]
+fn checkpoints_that_cannot_be_written_are_left_out() {
+    let home = tempfile::tempdir().unwrap();
+    let cluster = Cluster::with_store(2, 1, Some(objects(home.path().to_str().unwrap()).unwrap()));
+    let db = cluster.connect();
+    std::fs::write(home.path().join("test"), "a file where a directory should be").unwrap();
+    load(&db, 200, &random_edges(200, 1_000, 7), |_| false);
+    let options = AnalyzeOptions { checkpoint_every: Some(Duration::ZERO), ..AnalyzeOptions::default() };
+    let asked = asked("pagerank", [("iterations", 6.into())], &options);
+    let found = analyze(&db, &asked, None).unwrap();
+    assert_same(&found, &analyze(&db, &asked, Some(2)).unwrap(), "pagerank");
+    assert_eq!(found.warnings.len(), 1);
+    assert!(found.warnings[0].contains("a checkpoint of the analysis was not made"), "{:?}", found.warnings);
 }

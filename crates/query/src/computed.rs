@@ -334,6 +334,10 @@ impl<V: Deref<Target: GraphView>> GraphView for WithComputed<V> {
         Ok(fork.map(|view| Box::new(self.computed.over(view)) as Box<dyn GraphView + Send>))
     }
 
+    fn sources(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        self.view.sources()
+    }
+
     fn search(
         &self,
         of: PropertyId,

@@ -43,6 +43,8 @@ pub struct Oracle {
     /// The number of edges that were ever added.
     edges_made: u64,
     homes: Homes,
+    /// How far sources were read.
+    sources: BTreeMap<String, Vec<u8>>,
 }
 
 /// The shard of an id of a label.

@@ -10,6 +10,7 @@ pub use values::{cell, external_id, value, value_of};
 pub use work::work;
 
 use std::cell::{Cell as Counter, RefCell};
+use std::collections::VecDeque;
 use std::mem::discriminant;
 
 use mangrove_graph::{
@@ -204,6 +205,31 @@ pub fn run(store: &mut dyn StoreUnderTest, id_space: IdSpace, ops: &[Op]) {
     store.reopen().expect("reopen");
     assert_same(&*store.snapshot().expect("snapshot"), &committed);
     assert_eq!(store.check().expect("check"), Vec::<String>::new());
+}
+
+/// The views that [`run_looking_back`] keeps.
+const VIEWS_KEPT: usize = 4;
+
+/// Runs `ops` on an empty store and on the oracle. Operations that reopen or condense the store only commit. Keeps the views after the
+/// last transactions. After each transaction, compares every one of them with the oracle as it was then.
+///
+/// # Panics
+/// If the two differ.
+pub fn run_looking_back(store: &dyn StoreUnderTest, id_space: IdSpace, ops: &[Op]) {
+    let or_commit = |op: &Op| match op {
+        Op::Reopen | Op::Condense { .. } => Op::Commit,
+        op => op.clone(),
+    };
+    let ops: Vec<Op> = ops.iter().map(or_commit).collect();
+    let (mut committed, mut left, mut kept) = (store.oracle(id_space), ops.iter(), VecDeque::new());
+    while left.len() > 0 {
+        run_transaction(store, &mut committed, &mut left);
+        kept.truncate(VIEWS_KEPT - 1);
+        kept.push_front((store.snapshot().expect("snapshot"), committed.clone()));
+        for (view, then) in &kept {
+            assert_same(&**view, then);
+        }
+    }
 }
 
 /// Condenses the store, and runs transactions meanwhile.
@@ -543,6 +569,16 @@ mod tests {
         let mut runner = TestRunner::new(Config { cases: 8, failure_persistence: None, ..Config::default() });
         let result = runner.run(&work(60), |ops| {
             run(&mut OracleStore::new(IdSpace::Graph), IdSpace::Graph, &ops);
+            Ok(())
+        });
+        assert!(result.is_ok(), "{result:?}");
+    }
+
+    #[test]
+    fn the_oracle_keeps_what_it_was() {
+        let mut runner = TestRunner::new(Config { cases: 4, failure_persistence: None, ..Config::default() });
+        let result = runner.run(&work(40), |ops| {
+            run_looking_back(&OracleStore::new(IdSpace::Graph), IdSpace::Graph, &ops);
             Ok(())
         });
         assert!(result.is_ok(), "{result:?}");

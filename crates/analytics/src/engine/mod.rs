@@ -5,6 +5,7 @@
 //!   Partition       some of the vertices, and where the values that they read lie
 //!   PartOf          makes the partition of a process that has a part of the graph
 //!   Transport       carries frames of values between partitions, and adds up what they report
+//!   Checkpoints     keeps what partitions have after steps, for another run that goes on from there
 //!   steps           compute, publish, exchange, again
 //! ```
 //!
@@ -14,6 +15,7 @@
 //! ids.
 
 mod by_number;
+mod checkpoint;
 mod part;
 mod partition;
 mod placement;
@@ -23,6 +25,7 @@ mod transport;
 mod value;
 
 pub use by_number::ByNumber;
+pub use checkpoint::{Checkpoints, Point, Resumed, Unkept};
 pub use part::{OutDegrees, PartOf};
 pub use partition::{Partition, divide};
 pub use placement::Placement;

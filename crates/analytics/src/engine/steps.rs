@@ -1,7 +1,10 @@
 //! Runs a program step by step.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
+use super::checkpoint::{Checkpoints, Point, Resumed, Unkept};
 use super::partition::{Partition, divide};
 use super::placement::Placement;
 use super::program::{Around, Reads, Step, VertexProgram};
@@ -54,7 +57,8 @@ pub fn run<P: VertexProgram>(
     run: &Run,
 ) -> Result<Ran<P::Value>> {
     let partitions = divide(edges, out_degrees, placement, transport, run)?;
-    let PartsRan { values, steps, totals, sent } = run_parts(program, &partitions, edges.vertices(), transport, run)?;
+    let ran = run_parts(program, &partitions, edges.vertices(), transport, &Unkept, run)?;
+    let PartsRan { values, steps, totals, sent } = ran;
     let mut all: Vec<Option<P::Value>> = vec![None; edges.vertices()];
     for (partition, values) in partitions.iter().zip(values) {
         for (number, value) in partition.numbers.iter().zip(values) {
@@ -64,20 +68,25 @@ pub fn run<P: VertexProgram>(
     Ok(Ran { values: all.into_iter().flatten().collect(), steps, totals, sent })
 }
 
-/// Runs a program over the partitions of this process. In all processes together there are `vertices`.
+/// Runs a program over the partitions of this process. In all processes together there are `vertices`. It begins with what `checkpoints`
+/// gives, and offers it what there is after each step.
 pub fn run_parts<P: VertexProgram>(
     program: &P,
     partitions: &[Partition<'_>],
     vertices: usize,
     transport: &dyn Transport,
+    checkpoints: &dyn Checkpoints,
     run: &Run,
 ) -> Result<PartsRan<P::Value>> {
     let mut running = Running { program, vertices, sent: Sent::default(), transport };
     let mut states: Vec<State<'_, P::Value>> = partitions.iter().map(|partition| running.begin(partition)).collect();
     run.begin("steps", 0);
     let step = |number, report: Report| Step { number, vertices, changed: report.changed, totals: report.totals };
-    let mut next = step(0, running.publish(&mut states, true)?);
+    let (number, report) = running.first(&mut states, checkpoints)?;
+    let mut next = step(number, report);
     while !program.is_done(next) {
+        let report = Report { changed: next.changed, totals: next.totals };
+        states.iter().try_for_each(|state| state.offer(next.number, report, checkpoints))?;
         states.par_iter_mut().for_each(|state| running.compute(next, state));
         next = step(next.number + 1, running.publish(&mut states, false)?);
         run.advance(1)?;
@@ -116,6 +125,20 @@ impl<P: VertexProgram> Running<'_, P> {
             values.resize(partition.slots(), any);
         }
         State { partition, values, next, is_updated: vec![true; partition.slots()] }
+    }
+
+    /// Publishes all values: those with which the program begins, or those from which it goes on. Gives how many steps have run, and what all
+    /// partitions report after the last of them.
+    fn first(&mut self, states: &mut [State<'_, P::Value>], checkpoints: &dyn Checkpoints) -> Result<(u64, Report)> {
+        let mut resumed = None;
+        for state in &mut *states {
+            let Some(Resumed { steps, report, values }) = checkpoints.begin(state.partition.at)? else { continue };
+            let wrong = || AnalyticsError::invalid("the values of a checkpoint are not those of a partition");
+            state.restore(&values).ok_or_else(wrong)?;
+            resumed = Some((steps, report));
+        }
+        let report = self.publish(states, true)?;
+        Ok(resumed.unwrap_or((0, report)))
     }
 
     /// Computes the new values of a partition.
@@ -194,6 +217,30 @@ const ALL: u8 = 0;
 const SOME: u8 = 1;
 
 impl<V: VertexValue> State<'_, V> {
+    /// Offers what the partition has after a step.
+    fn offer(&self, steps: u64, report: Report, checkpoints: &dyn Checkpoints) -> Result<()> {
+        let bytes = |places: &[Range<usize>]| {
+            let mut bytes = Vec::new();
+            write_all(places.iter().flat_map(|places| &self.next[places.clone()]), &mut bytes);
+            bytes
+        };
+        checkpoints.has_come(&Point { partition: self.partition.at, steps, report, bytes: &bytes })
+    }
+
+    /// Takes the values that the partition had. `None` if they do not fit.
+    fn restore(&mut self, kept: &[(Vec<Range<usize>>, Vec<u8>)]) -> Option<()> {
+        let mut restored = 0;
+        for (places, bytes) in kept {
+            let count = places.iter().map(Range::len).sum();
+            let values: Vec<V> = read_all(bytes, count)?;
+            for (place, value) in places.iter().cloned().flatten().zip(values) {
+                *self.next.get_mut(place)? = value;
+            }
+            restored += count;
+        }
+        (restored == self.next.len()).then_some(())
+    }
+
     /// The frames to other partitions, and how many values they carry.
     fn frames(&self) -> (Vec<Frame>, u64) {
         let (mut frames, mut sent) = (Vec::new(), 0);

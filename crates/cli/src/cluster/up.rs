@@ -59,6 +59,7 @@ type Members = BTreeMap<String, Member>;
 struct Planned {
     name: String,
     address: String,
+    /// Those of its arguments. The log may say others.
     shards: Vec<u16>,
     arguments: Vec<String>,
 }
@@ -100,7 +101,7 @@ impl Up {
         let (running, ended) = self.members(&graph, &addresses);
         let (missing, mut started) = (without(planned, &running, &ended, &graph)?, Started::default());
         for Member { name, address, shards, .. } in running.values() {
-            say(&format!("{name} runs already: {address}, shards {}", numbers(shards)));
+            say(&format!("{name} runs already: {address}, {}", in_words(shards)));
         }
         fs::create_dir_all(&self.data).map_err(|error| cannot("make", &self.data, &error))?;
         for node in &missing {
@@ -110,7 +111,10 @@ impl Up {
         let new = missing.iter().map(|node| (&node.name, &node.address));
         let all: BTreeMap<_, _> = running.iter().map(|(name, member)| (name, &member.address)).chain(new).collect();
         let address = self.address(&graph, all.into_values().cloned().collect());
-        started.wait_for(&address)?;
+        let there = started.wait_for(&address)?;
+        for Member { name, shards, .. } in missing.iter().filter_map(|node| there.get(&node.name)) {
+            say(&format!("{name} has started, with {}", in_words(shards)));
+        }
         started.nodes.clear(); // they go on without this command
         output::print_text(&format!("{address}\n"))
     }
@@ -129,10 +133,7 @@ impl Up {
         match cluster::nodes(&self.address(graph, known)) {
             Ok((found, nodes)) if found == *graph => {
                 let (running, ended): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| node.status.is_ok());
-                let members = |nodes: Vec<NodeFound>| {
-                    nodes.into_iter().map(|node| (node.member.name.clone(), node.member)).collect::<Members>()
-                };
-                (members(running), members(ended))
+                (by_name(running), by_name(ended))
             }
             _ => Default::default(), // others listen there now, or nobody
         }
@@ -170,8 +171,15 @@ fn name_of(node: u16) -> String {
     format!("node-{node}")
 }
 
-fn numbers(shards: &[u16]) -> String {
-    shards.iter().map(u16::to_string).collect::<Vec<_>>().join(",")
+fn by_name(nodes: Vec<NodeFound>) -> Members {
+    nodes.into_iter().map(|node| (node.member.name.clone(), node.member)).collect()
+}
+
+fn in_words(shards: &[u16]) -> String {
+    match shards {
+        [] => "no shards".to_owned(),
+        some => format!("shards {}", some.iter().map(u16::to_string).collect::<Vec<_>>().join(",")),
+    }
 }
 
 /// Those of the planned nodes that do not run. One that has ended has the shards again that the log says.
@@ -235,12 +243,13 @@ impl Started {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().map_err(failed)?;
-        say(&format!("{}: process {}, {}, shards {}", node.name, child.id(), node.address, numbers(&node.shards)));
+        say(&format!("{}: process {}, {}", node.name, child.id(), node.address));
         self.nodes.push((child, log.to_owned()));
         Ok(())
     }
 
-    fn wait_for(&mut self, address: &GraphAddress) -> Result<(), Failure> {
+    /// Waits until there is a node at each address. Gives the nodes of the graph, with the shards that the log says.
+    fn wait_for(&mut self, address: &GraphAddress) -> Result<Members, Failure> {
         let mut said = Instant::now();
         loop {
             for (node, log) in &mut self.nodes {
@@ -258,7 +267,7 @@ impl Started {
                     let is_there =
                         |address: &String| found.iter().any(|node| node.member.address == *address && is_it(node));
                     if address.nodes.iter().all(is_there) {
-                        return Ok(());
+                        return Ok(by_name(found));
                     }
                     "not all nodes have started; see their logs".to_owned()
                 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mangrove_graph::{GraphError, Result};
-use xxhash_rust::xxh3::Xxh3;
 
+use super::sums::{Summing, whole};
 use super::{Backup, FORMAT, ObjectCopy, Objects, ShardCopy, backups, base_in, finish, place_of};
 use crate::log::{Base, GraphRecord, Log, LogReader, PartAt, Record, Standing};
 
@@ -20,33 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const AT_ONCE: usize = 256;
 /// And no more bytes of them.
 const AT_ONCE_BYTES: usize = 32 << 20;
-
-/// Counts and sums up what is read.
-struct Summing<R> {
-    from: R,
-    sum: Xxh3,
-    bytes: u64,
-}
-
-impl<R: Read> Summing<R> {
-    fn new(from: R) -> Self {
-        Self { from, sum: Xxh3::new(), bytes: 0 }
-    }
-
-    /// What was read, as an object.
-    fn copied(&self, name: String) -> ObjectCopy {
-        ObjectCopy { name, bytes: self.bytes, sum: self.sum.digest() }
-    }
-}
-
-impl<R: Read> Read for Summing<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.from.read(into)?;
-        self.sum.update(&into[..read]);
-        self.bytes += read as u64;
-        Ok(read)
-    }
-}
 
 /// Stores the files of a copy of a shard, which begins behind `base`.
 pub fn copy_shard(
@@ -269,24 +242,6 @@ fn bring(objects: &dyn Objects, place: &str, copy: &ObjectCopy, directory: &Path
         file.sync_all()
     };
     whole(objects, place, copy, |object| write(object).map_err(GraphError::storage))
-}
-
-/// Reads an object, which must be as it was when it was stored.
-fn whole(
-    objects: &dyn Objects,
-    place: &str,
-    copy: &ObjectCopy,
-    read: impl FnOnce(&mut dyn Read) -> Result<()>,
-) -> Result<()> {
-    let name = format!("{place}/{}", copy.name);
-    let object = objects.get(&name)?.ok_or_else(|| GraphError::corrupt(format!("{name} is not there")))?;
-    // One byte more shows that it is too long, however long it is.
-    let mut object = Summing::new(object.take(copy.bytes.saturating_add(1)));
-    read(&mut object)?;
-    match object.copied(copy.name.clone()) == *copy {
-        true => Ok(()),
-        false => Err(GraphError::corrupt(format!("{name} has changed"))),
-    }
 }
 
 /// Begins a new log with what a backup has: its graph goes on there, with the commits up to that of the backup. Calls `told` with how many of its

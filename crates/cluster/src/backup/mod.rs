@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   objects   where they are kept
+//!   sums      objects with their checksums
 //!   copy      makes a copy of a shard and of the log, and brings them back
 //! ```
 //! A backup begins with a *base* in the log: a record that says what all records before it say. Then each shard is copied, as it is at some place
@@ -10,6 +11,7 @@
 
 mod copy;
 mod objects;
+mod sums;
 
 use std::io::Read;
 use std::path::{Component, Path};
@@ -21,6 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use self::copy::{copy_log, copy_shard, is_there, must_be_whole, restore_log, restore_shard};
 pub use self::objects::{Directory, Objects};
+pub use self::sums::{get_bytes, put_bytes};
 
 use crate::log::{Base, GraphRecord, Log, PartAt, Record};
 

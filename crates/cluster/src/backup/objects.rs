@@ -19,6 +19,9 @@ pub trait Objects: Send + Sync {
     /// The next part of all names that begin with these parts.
     fn list(&self, under: &str) -> Result<Vec<String>>;
 
+    /// Deletes an object. One that is not there is none.
+    fn remove(&self, name: &str) -> Result<()>;
+
     /// For messages.
     fn place(&self) -> String;
 }
@@ -79,6 +82,19 @@ impl Objects for Directory {
         };
         let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
         names.collect::<io::Result<_>>().map_err(self.failed(under))
+    }
+
+    /// The directory of the object goes with its last one.
+    fn remove(&self, name: &str) -> Result<()> {
+        let path = self.0.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if !is_missing(&error) => return Err(self.failed(name)(error)),
+            _ => {}
+        }
+        if let Some(directory) = path.parent() {
+            let _ = fs::remove_dir(directory); // unless there is more
+        }
+        Ok(())
     }
 
     fn place(&self) -> String {

@@ -464,6 +464,11 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
         self.drop_unused(of.key)
     }
 
+    /// The first shard keeps it.
+    fn put_source(&mut self, name: &str, position: &[u8]) -> Result<()> {
+        self.change([0], |_, store| store.put_source(name, position))
+    }
+
     fn held_bytes(&self) -> u64 {
         self.stores.iter().map(T::held_bytes).sum()
     }

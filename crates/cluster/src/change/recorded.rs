@@ -26,9 +26,11 @@ impl<T: ShardWrite> ClusterChange<Recorder<T>> {
     /// What was done since the last call, shard by shard. Fails if a shard would refuse it.
     pub fn take_sections(&mut self) -> Result<Vec<Section>> {
         self.can_commit()?;
-        let taken = (0..).zip(self.stores.iter_mut().map(Recorder::take_section));
-        let changed = taken.filter(|(_, changes)| !changes.is_empty());
-        Ok(changed.map(|(shard, changes)| Section::new(shard, changes)).collect())
+        let taken = (0..).zip(&mut self.stores).map(|(shard, store)| {
+            let (version, changes) = (store.version(), store.take_section());
+            Section { version, ..Section::new(shard, changes) }
+        });
+        Ok(taken.filter(|section| !section.changes.is_empty()).collect())
     }
 
     /// Lets all shards compress what they have.

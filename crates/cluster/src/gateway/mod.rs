@@ -261,12 +261,7 @@ impl Gateway {
     /// # Errors
     /// [`GraphError::Unavailable`] if some shard does not have that number any more.
     pub fn cut_at(&self, number: u64, own: &Arc<dyn Peer>, limits: &ReadContext) -> Result<Arc<HeldCut>> {
-        let nodes = self.peers.with_shards()?;
-        let mut applied = Applied::new(self.placement().shards, None);
-        applied.ask_all(&nodes, true, Some(limits))?;
-        if applied.is_incomplete() {
-            applied.ask_all(&nodes, false, Some(limits))?;
-        }
+        let (nodes, applied) = self.reached(limits)?;
         let gone = |NotHeld { why, .. }| match why {
             GraphError::Unavailable(what) => GraphError::Unavailable(format!("the graph at {number} is not there: {what}")),
             error => error,
@@ -274,6 +269,31 @@ impl Gateway {
         let mut cut = hold::hold(number, &nodes, &applied, &Seen::default()).map_err(gone)?;
         cut.prefer(own);
         Ok(Arc::new(cut))
+    }
+
+    /// The graph at a number that was read before, wherever it is now; `None` if all nodes answer, and some shard does not have it any more.
+    ///
+    /// # Errors
+    /// [`GraphError::Unavailable`] if no node answers for some shard, or if one has not come so far yet.
+    pub fn cut_again(&self, number: u64, limits: &ReadContext) -> Result<Option<Arc<HeldCut>>> {
+        let (nodes, applied) = self.reached(limits)?;
+        applied.all_have(number)?;
+        match hold::hold(number, &nodes, &applied, &Seen::default()) {
+            Ok(cut) => Ok(Some(Arc::new(cut))),
+            Err(NotHeld { is_gone: true, .. }) => Ok(None),
+            Err(NotHeld { why, .. }) => Err(why),
+        }
+    }
+
+    /// The nodes that can be reached, and how far they are. One that seems to be frozen is waited for only if a shard has no other.
+    fn reached(&self, limits: &ReadContext) -> Result<(Vec<ShardNode>, Applied)> {
+        let nodes = self.peers.with_shards()?;
+        let mut applied = Applied::new(self.placement().shards, None);
+        applied.ask_all(&nodes, true, Some(limits))?;
+        if applied.is_incomplete() {
+            applied.ask_all(&nodes, false, Some(limits))?;
+        }
+        Ok((nodes, applied))
     }
 
     /// The newest cut that all shards have. Who is hurried waits for no node that seems to be frozen.

@@ -33,5 +33,7 @@ pub use carrier::{Log, LogReader, MemoryLog, was_cut};
 pub use cuts::{COARSE, CutPace, Cuts, Found, Reached, rank};
 pub use follower::{Follower, LogError, Position, Step};
 pub use members::Members;
-pub use record::{Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section, Standing};
+pub use record::{
+    Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section, Standing, VERSION_FIRST, VERSION_OF_SOURCES,
+};
 pub use writer::{Event, Output, PART_BYTES, Refusal, TRANSACTION_BYTES_MAX, Transaction, WriterCore, WriterPace};

@@ -4,7 +4,8 @@
 //!   "MGLG" | version 1 | 0, and the record by postcard                    | XXH3 of all before 8
 //!                        1, its length 4, and the same compressed by zstd
 //! ```
-//! The version of a record is that of the first Mangrove that knew its kind: 2 for a node that gives a shard away, 1 for all others.
+//! The version of a record is that of the first Mangrove that can read it: 3 if its changes say how far a source was read, 2 for a node that
+//! gives a shard away, 1 for all others.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +18,12 @@ use crate::placement::Placement;
 
 const MAGIC: &[u8; 4] = b"MGLG";
 /// Records of later versions are refused: who cannot read a record must not go on.
-const VERSION: u8 = 2;
+const VERSION: u8 = VERSION_OF_SOURCES;
+/// What every Mangrove can read.
+pub const VERSION_FIRST: u8 = 1;
+const VERSION_OF_DROPS: u8 = 2;
+/// Changes may say how far a source was read.
+pub const VERSION_OF_SOURCES: u8 = 3;
 const SUM: usize = 8;
 const PLAIN: u8 = 0;
 const COMPRESSED: u8 = 1;
@@ -60,6 +66,9 @@ pub enum Record {
         id: u128,
         shard: u16,
         changes: Arc<[u8]>,
+        /// As for a [`Section`].
+        #[serde(skip, default = "first")]
+        version: u8,
     },
     /// What all records before this one say. A log may begin here.
     Base(Base),
@@ -152,6 +161,14 @@ pub struct Section {
     /// Parts before the commit that hold the first of the changes, in order.
     pub earlier: Vec<PartAt>,
     pub changes: Arc<[u8]>,
+    /// The first version of records that can have these changes. It does not travel: who writes them to the log finds it out.
+    #[serde(skip, default = "first")]
+    pub version: u8,
+}
+
+/// What is not written says nothing.
+fn first() -> u8 {
+    VERSION_FIRST
 }
 
 /// Where a part stands in the log.
@@ -165,7 +182,7 @@ pub struct PartAt {
 impl Section {
     /// Changes that are in one record.
     pub fn new(shard: u16, changes: impl Into<Arc<[u8]>>) -> Self {
-        Self { shard, earlier: Vec::new(), changes: changes.into() }
+        Self { shard, earlier: Vec::new(), changes: changes.into(), version: VERSION_FIRST }
     }
 }
 
@@ -201,7 +218,12 @@ impl Record {
 
     /// The first version that can read it.
     fn version(&self) -> u8 {
-        if let Record::Dropped { .. } = self { 2 } else { 1 }
+        match self {
+            Record::Dropped { .. } => VERSION_OF_DROPS,
+            Record::Commit(commit) => commit.sections.iter().map(|section| section.version).max().unwrap_or(VERSION_FIRST),
+            Record::Part { version, .. } => *version,
+            _ => VERSION_FIRST,
+        }
     }
 
     /// The bytes of its changes.
@@ -259,7 +281,7 @@ mod tests {
     fn records() -> [Record; 9] {
         let section = |shard| {
             let earlier = vec![PartAt { offset: 3, sum: 1 << 40 }; usize::from(shard % 7)];
-            Section { shard, earlier, changes: vec![7; 5 * usize::from(shard)].into() }
+            Section { earlier, ..Section::new(shard, vec![7; 5 * usize::from(shard)]) }
         };
         let commit = Commit {
             term: 3,
@@ -282,7 +304,7 @@ mod tests {
             Record::Close { term: 1, writer: 2 },
             Record::Alive { term: 1, writer: 2 },
             Record::Commit(commit),
-            Record::Part { id: 1 << 100, shard: 3, changes: vec![9; 3000].into() },
+            Record::Part { id: 1 << 100, shard: 3, changes: vec![9; 3000].into(), version: VERSION_FIRST },
             Record::Dropped { name: "one".into(), process: 5, shard: 3 },
         ]
     }
@@ -292,6 +314,20 @@ mod tests {
         for record in records() {
             assert_eq!(Record::from_bytes(&record.to_bytes().unwrap()).unwrap(), record);
         }
+    }
+
+    #[test]
+    fn a_record_says_from_which_version_on_it_can_be_read() {
+        let section = |version| Section { version, ..Section::new(0, vec![1]) };
+        let commit = |versions: &[u8]| {
+            let sections = versions.iter().map(|version| section(*version)).collect();
+            Record::Commit(Commit { term: 1, writer: 1, is_cut: false, number: 1, requests: Vec::new(), sections })
+        };
+        let part = |version| Record::Part { id: 1, shard: 0, changes: vec![1].into(), version };
+        let said = |record: Record| record.to_bytes().unwrap()[MAGIC.len()];
+        assert_eq!([commit(&[]), commit(&[1, 1]), part(1)].map(said), [1; 3]);
+        assert_eq!([commit(&[1, VERSION_OF_SOURCES]), part(VERSION_OF_SOURCES)].map(said), [3; 2]);
+        assert_eq!(said(Record::Dropped { name: "one".into(), process: 5, shard: 3 }), 2);
     }
 
     #[test]

@@ -312,14 +312,19 @@ fn group_of(waiting: &VecDeque<Transaction>, count_max: usize) -> usize {
 /// The next commit, with these transactions. Each shard gets one section, with the changes of all.
 fn grouped(standing: Standing, group: Vec<Transaction>) -> Commit {
     let requests = group.iter().map(|transaction| transaction.request).collect();
-    let mut all: std::collections::BTreeMap<u16, (Vec<PartAt>, Vec<u8>)> = std::collections::BTreeMap::new();
+    let mut all: std::collections::BTreeMap<u16, (Vec<PartAt>, Vec<u8>, u8)> = std::collections::BTreeMap::new();
     for section in group.into_iter().flat_map(|transaction| transaction.sections) {
-        let (earlier, changes) = all.entry(section.shard).or_default();
+        let (earlier, changes, version) = all.entry(section.shard).or_default();
         earlier.extend(section.earlier);
         changes.extend_from_slice(&section.changes);
+        *version = section.version.max(*version);
     }
-    let section =
-        |(shard, (earlier, changes)): (u16, (Vec<PartAt>, Vec<u8>))| Section { shard, earlier, changes: changes.into() };
+    let section = |(shard, (earlier, changes, version)): (u16, (Vec<PartAt>, Vec<u8>, u8))| Section {
+        shard,
+        earlier,
+        changes: changes.into(),
+        version,
+    };
     let Standing { term, writer, number, .. } = standing;
     Commit { term, writer, is_cut: false, number: number + 1, requests, sections: all.into_iter().map(section).collect() }
 }

@@ -173,9 +173,9 @@ impl Sent {
     /// Sends a part or a base, or looks whether one was read. Gives all other inputs back.
     fn take(&mut self, input: Input, known: &Known, process: u64, log: &dyn Log) -> Option<Input> {
         match input {
-            Input::Part(Section { shard, changes, .. }, reply) => {
+            Input::Part(Section { shard, changes, version, .. }, reply) => {
                 let id = uuid::Uuid::new_v4().as_u128();
-                self.send(id, &Record::Part { id, shard, changes }, reply, log);
+                self.send(id, &Record::Part { id, shard, changes, version }, reply, log);
                 None
             }
             Input::Base(reply) => {

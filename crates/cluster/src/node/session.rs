@@ -14,7 +14,7 @@ use super::own::Ran;
 use super::role::Outcome;
 use super::turns::Ticket;
 use crate::log::{PartAt, Reached, RequestId, Section, TRANSACTION_BYTES_MAX, Transaction};
-use crate::section::is_section;
+use crate::section::version_of;
 use crate::wire::{Ask, Call, HeldOf, NextLocals, Opaque, Reply, answer};
 
 /// How long a node tries to become the writer before it says who is.
@@ -279,18 +279,18 @@ impl Session {
         turn.filter(has_it).ok_or_else(|| GraphError::Unavailable("the turn to write has ended".into()))
     }
 
-    fn part(&self, turn: u64, section: Section) -> Result<Reply> {
+    fn part(&self, turn: u64, mut section: Section) -> Result<Reply> {
         self.must_have(turn)?;
         let shard = section.shard;
-        self.can_be_logged(std::slice::from_ref(&section), &[])?;
+        self.can_be_logged(std::slice::from_mut(&mut section), &[])?;
         let at = self.node.role.log_part(section)?;
         self.turns().entry(turn).and_modify(|turn| turn.parts.push((shard, at)));
         Ok(Reply::Part(at))
     }
 
-    fn commit(&self, turn: u64, request: RequestId, sections: Vec<Section>) -> Result<Reply> {
+    fn commit(&self, turn: u64, request: RequestId, mut sections: Vec<Section>) -> Result<Reply> {
         let Turn { generation, parts, .. } = self.must_have(turn)?;
-        self.can_be_logged(&sections, &parts)?;
+        self.can_be_logged(&mut sections, &parts)?;
         let generation =
             generation.ok_or_else(|| GraphError::Invalid("a commit without a look at what was committed".into()))?;
         let (outcome, _) = self.node.role.submit(Transaction { request, sections }, generation);
@@ -301,8 +301,9 @@ impl Session {
         }
     }
 
-    /// Fails if a shard could not read its section, or if there is no such shard, or if a part was not logged in this turn.
-    fn can_be_logged(&self, sections: &[Section], parts: &[(u16, PartAt)]) -> Result<()> {
+    /// Fails if a shard could not read its section, or if there is no such shard, or if a part was not logged in this turn. Notes which version
+    /// of records can have each.
+    fn can_be_logged(&self, sections: &mut [Section], parts: &[(u16, PartAt)]) -> Result<()> {
         let bytes: usize = sections.iter().map(|section| section.changes.len()).sum();
         if bytes > TRANSACTION_BYTES_MAX {
             let what = "a transaction is too large for the log".into();
@@ -311,12 +312,12 @@ impl Session {
         let shards: BTreeSet<u16> = sections.iter().map(|section| section.shard).collect();
         let are_there = shards.iter().all(|shard| *shard < self.node.graph().placement.shards);
         let has_strange = |section: &Section| section.earlier.iter().any(|part| !parts.contains(&(section.shard, *part)));
-        if shards.len() < sections.len()
-            || !are_there
-            || sections.iter().any(has_strange)
-            || sections.iter().any(|section| is_section(&section.changes).is_err())
-        {
-            return Err(GraphError::Invalid("a commit that no shard could read: use the version of the nodes".into()));
+        let wrong = || GraphError::Invalid("a commit that no shard could read: use the version of the nodes".into());
+        if shards.len() < sections.len() || !are_there || sections.iter().any(has_strange) {
+            return Err(wrong());
+        }
+        for section in sections {
+            section.version = version_of(&section.changes).map_err(|_| wrong())?;
         }
         Ok(())
     }

@@ -390,7 +390,7 @@ mod tests {
         for (offset, shard) in [9, 0, 1, 0, 0, 1].into_iter().enumerate() {
             let record = match shard {
                 9 => Record::Open { term: 1, writer: 7 },
-                shard => Record::Part { id: 5, shard, changes: vec![offset as u8; 10].into() },
+                shard => Record::Part { id: 5, shard, changes: vec![offset as u8; 10].into(), version: 1 },
             };
             let bytes = record.to_bytes().unwrap();
             at.push(PartAt { offset: offset as u64, sum: Record::sum_of(&bytes) });

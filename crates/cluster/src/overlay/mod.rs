@@ -20,6 +20,7 @@ mod hops;
 mod scan;
 mod write;
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -37,13 +38,15 @@ pub struct Overlay<V> {
     below: V,
     schema: Arc<Schema>,
     delta: Delta,
+    /// How far sources were read, where the store says something else.
+    sources: BTreeMap<String, Vec<u8>>,
     lists: Mutex<Lists>,
 }
 
 impl<V: Deref<Target: ShardRead>> Overlay<V> {
     pub fn new(below: V) -> Self {
         let (schema, delta, lists) = (below.schema().clone(), Delta::default(), Mutex::default());
-        Self { below, schema, delta, lists }
+        Self { below, schema, delta, sources: BTreeMap::new(), lists }
     }
 
     /// The places of a batch. Labels that the store does not know have nothing there.
@@ -319,6 +322,12 @@ impl<V: Deref<Target: ShardRead>> GraphView for Overlay<V> {
             out.push(if is_whole { column } else { self.column(elements, &places, *key, &column)? });
         }
         Ok(())
+    }
+
+    fn sources(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        let mut all: BTreeMap<String, Vec<u8>> = self.below.sources()?.into_iter().collect();
+        all.extend(self.sources.clone());
+        Ok(all.into_iter().collect())
     }
 
     fn search(

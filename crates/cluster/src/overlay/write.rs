@@ -431,6 +431,11 @@ impl<V: Deref<Target: ShardRead>> GraphWrite for Overlay<V> {
         self.delete_property(of)
     }
 
+    fn put_source(&mut self, name: &str, position: &[u8]) -> Result<()> {
+        self.sources.insert(name.to_owned(), position.to_vec());
+        Ok(())
+    }
+
     fn held_bytes(&self) -> u64 {
         self.delta.bytes
     }

@@ -6,6 +6,7 @@ use mangrove_graph::{
 };
 
 use super::operation::Operation;
+use crate::log::VERSION_FIRST;
 
 /// Applies a section to the store of its shard. On an error, drop the transaction: a part may have been applied.
 ///
@@ -20,12 +21,15 @@ pub fn apply<T: ShardWrite + ?Sized>(mut section: &[u8], store: &mut T) -> Resul
     Ok(())
 }
 
-/// Fails if bytes are not a section.
-pub fn is_section(mut section: &[u8]) -> Result<()> {
+/// The first version of records that can have a section. Fails if bytes are not one.
+pub fn version_of(mut section: &[u8]) -> Result<u8> {
+    let mut version = VERSION_FIRST;
     while !section.is_empty() {
-        section = Operation::read(section)?.1;
+        let (operation, rest) = Operation::read(section)?;
+        version = version.max(operation.version());
+        section = rest;
     }
-    Ok(())
+    Ok(version)
 }
 
 /// A section in pieces of about so many bytes, each of which is a section. An operation that has more is a piece.
@@ -81,6 +85,7 @@ fn run<T: ShardWrite + ?Sized>(operation: Operation, store: &mut T) -> Result<()
         Operation::SetFurtherLabels(vertex, labels) => store.set_further_labels(vertex, &labels),
         Operation::RemoveEdges(edges) => store.remove_edges(&edges),
         Operation::RemoveVertices(vertices) => store.remove_vertices(&vertices),
+        Operation::PutSource(name, position) => store.put_source(&name, &position),
         declaration => declare(declaration, store),
     }
 }

@@ -12,6 +12,6 @@ mod apply;
 mod operation;
 mod recorder;
 
-pub use apply::{apply, is_section, pieces};
+pub use apply::{apply, pieces, version_of};
 pub use operation::END_LABELS;
 pub use recorder::Recorder;

@@ -6,6 +6,8 @@ use mangrove_graph::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::log::{VERSION_FIRST, VERSION_OF_SOURCES};
+
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Operation {
     EnsureLabel(ElementKind, String),
@@ -47,6 +49,8 @@ pub enum Operation {
     DropKey(KeyId),
     /// From here on, the store may compress what it has.
     EndLabels,
+    /// How far a source was read, by its name.
+    PutSource(String, Vec<u8>),
 }
 
 /// A section in which a shard may compress what it has.
@@ -64,6 +68,11 @@ impl Operation {
         };
         let (sources, targets) = edges.iter().map(|edge| (edge.source, edge.target)).unzip();
         Operation::AddEdges { label, first, sources, targets, ids, times }
+    }
+
+    /// The first version of records that can have it.
+    pub fn version(&self) -> u8 {
+        if let Operation::PutSource(..) = self { VERSION_OF_SOURCES } else { VERSION_FIRST }
     }
 
     /// Appends the operation.

@@ -9,16 +9,24 @@ use mangrove_graph::{
 };
 
 use super::operation::Operation;
+use crate::log::VERSION_FIRST;
 
 /// A store under change, and what was done to it.
 pub struct Recorder<T> {
     store: T,
     section: Vec<u8>,
+    /// The first version of records that can have all that was ever noted.
+    version: u8,
 }
 
 impl<T> Recorder<T> {
     pub fn new(store: T) -> Self {
-        Self { store, section: Vec::new() }
+        Self { store, section: Vec::new(), version: VERSION_FIRST }
+    }
+
+    /// The first version of records that can have what was noted.
+    pub fn version(&self) -> u8 {
+        self.version
     }
 
     /// The store, and the section.
@@ -42,6 +50,7 @@ impl<T> Recorder<T> {
     }
 
     fn note(&mut self, operation: Operation) -> Result<()> {
+        self.version = self.version.max(operation.version());
         operation.write(&mut self.section)
     }
 }
@@ -202,6 +211,11 @@ impl<T: ShardWrite> GraphWrite for Recorder<T> {
     fn drop_property(&mut self, of: PropertyId) -> Result<()> {
         self.store.drop_property(of)?;
         self.note(Operation::DropProperty(of))
+    }
+
+    fn put_source(&mut self, name: &str, position: &[u8]) -> Result<()> {
+        self.store.put_source(name, position)?;
+        self.note(Operation::PutSource(name.to_owned(), position.to_vec()))
     }
 
     fn held_bytes(&self) -> u64 {

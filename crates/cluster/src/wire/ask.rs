@@ -34,6 +34,8 @@ pub enum Ask {
     Search(PropertyId, Predicate, SearchCursor, u64),
     /// The sums over the halves of edges at the store of this shard.
     Halves(Own),
+    /// How far sources were read, as this shard keeps it.
+    Sources,
 }
 
 /// What the store gives.
@@ -55,6 +57,7 @@ pub enum Answer {
     /// `None` if no index answers.
     Found(Option<SentIds>, SearchCursor),
     Halves(Halves),
+    Sources(Vec<(String, Vec<u8>)>),
 }
 
 /// The local ids that the next elements of each label get.
@@ -130,6 +133,7 @@ pub fn answer(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
             Answer::Found(found.as_ref().map(SentIds::new), cursor)
         }
         Ask::Halves(own) => Answer::Halves(halves(store, own)?),
+        Ask::Sources => Answer::Sources(store.sources()?),
         of_elements => about(store, of_elements)?,
     })
 }

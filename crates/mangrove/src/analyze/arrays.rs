@@ -55,9 +55,9 @@ impl Arrays {
             return Err(AnalyzeError::Invalid(format!("arrays have no names: leave `{option}` out")));
         }
         let question = Question::new(Of::Arrays(&self.0), name, arguments, options)?;
-        let Answer { outcome, reading, running, .. } = question.run(&options.limits(), show)?;
+        let Answer { outcome, warnings, reading, running, .. } = question.run(&options.limits(), show)?;
         let ids: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..self.0.vertices() as u32));
         let values = columns::columns(outcome.values, Field::new("id", DataType::UInt32, true), ids)?;
-        Ok(Analysis { values, mixed_ids: None, named: None, summary: outcome.summary, reading, running })
+        Ok(Analysis { values, mixed_ids: None, named: None, summary: outcome.summary, warnings, reading, running })
     }
 }

@@ -30,7 +30,7 @@ use mangrove_query::{CancelToken, Parameters};
 use thiserror::Error;
 
 use crate::Database;
-use crate::backend::BackendView;
+use crate::backend::{AGAIN_MAX, BackendView, read_view};
 use crate::error::Bug;
 pub use arrays::Arrays;
 pub use kept::Projections;
@@ -67,6 +67,9 @@ pub struct AnalyzeOptions {
     /// The most memory that it may take; `None` for what the machine has left. On a graph on many nodes, each node may take as much.
     pub memory_bytes: Option<u64>,
     pub timeout: Option<Duration>,
+    /// On a graph on many nodes, how often these keep the values of a vertex program in their store, if they have one. If a node ends, the
+    /// program goes on from there. `None` means every minute.
+    pub checkpoint_every: Option<Duration>,
     pub cancel: CancelToken,
 }
 
@@ -84,6 +87,7 @@ impl Default for AnalyzeOptions {
             partitions: None,
             memory_bytes: None,
             timeout: None,
+            checkpoint_every: None,
             cancel: CancelToken::default(),
         }
     }
@@ -112,6 +116,8 @@ pub struct Analysis {
     pub named: Option<Vec<Value>>,
     /// What the algorithm says about the whole graph, in order.
     pub summary: Vec<(&'static str, Value)>,
+    /// What went wrong on the way, and was made good: nodes that have ended, and checkpoints that were not made.
+    pub warnings: Vec<String>,
     /// How long it took to read the graph into arrays.
     pub reading: Duration,
     /// How long the algorithm took after that.
@@ -197,12 +203,19 @@ impl Database {
                 return Err(GraphError::ReadOnly.into());
             }
             let limits = options.limits();
-            let view = self.backend().view(Some(limits.clone()))?;
-            let Answer { outcome, numbering, ids, reading, running } =
-                Question::new(Of::View(&*view, self.source(&*view)), name, arguments, options)?
-                    .in_parts(view.parts())
-                    .run(&limits, show)?;
-            let ids = ids.map_or_else(|| columns::ids(&*view, &numbering), Ok)?;
+            let (mut warnings, mut before) = (Vec::new(), None);
+            let ((answer, ids), _view) = read_view(self.backend(), Some(&limits), |view| {
+                let number = view.version();
+                if let Some(before) = before.replace(number) {
+                    warnings.push(begun_again(before, number));
+                }
+                let question = Question::new(Of::View(view, self.source(view)), name, arguments, options)?;
+                let mut answer = question.in_parts(view.parts()).run(&limits, show)?;
+                let ids = answer.ids.take().map_or_else(|| columns::ids(view, &answer.numbering), Ok)?;
+                Ok::<_, AnalyzeError>((answer, ids))
+            })?;
+            let Answer { outcome, numbering, warnings: of_program, reading, running, .. } = answer;
+            warnings.extend(of_program);
             let named = columns::named_values(&ids, &outcome.values);
             let values = columns::columns(outcome.values, ids.field, ids.array)?;
             let mut summary = outcome.summary;
@@ -214,7 +227,7 @@ impl Database {
                     summary.push(("replaced", Value::from(done.replaced as i64)));
                 }
             }
-            Ok(Analysis { values, mixed_ids: ids.mixed, named, summary, reading, running })
+            Ok(Analysis { values, mixed_ids: ids.mixed, named, summary, warnings, reading, running })
         })
     }
 
@@ -243,31 +256,54 @@ impl Database {
         key: &str,
         limits: &ReadContext,
     ) -> Result<ValuesWritten> {
-        let mut done = ValuesWritten::default();
         if numbering.count() == 0 {
-            return Ok(done);
+            return Ok(ValuesWritten::default());
         }
-        let timeout = limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let patience = Patience { timeout, cancelled: &|| limits.cancel.is_cancelled() };
-        let mut transaction = self.backend().begin(Writer::this_thread(), patience)?;
-        let graph = transaction.graph();
-        let key = graph.ensure_key(key)?;
-        let mut first = 0;
-        while first < numbering.count() {
-            limits.check()?;
-            let end = numbering.count().min(first + BATCH);
-            let (vertices, rows) = (numbering.slice(first..end), first as usize..end as usize);
-            match values {
-                Column::Array(values) => {
-                    write_batch(graph, &vertices, key, values.slice(rows.start, rows.len()), &mut done)?
-                }
-                Column::Values(values) => write_cells(graph, &vertices, key, &values[rows], &mut done)?,
+        let mut left = AGAIN_MAX;
+        loop {
+            let timeout = limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let patience = Patience { timeout, cancelled: &|| limits.cancel.is_cancelled() };
+            let mut transaction = self.backend().begin(Writer::this_thread(), patience)?;
+            match write_all(transaction.graph(), values, numbering, key, limits) {
+                Ok(done) => match transaction.commit() {
+                    Err(GraphError::TakenOver) if left > 0 => {}
+                    outcome => return Ok(outcome.map(|()| done)?),
+                },
+                Err(_) if left > 0 && transaction.is_lost() => {}
+                Err(error) => return Err(error),
             }
-            first = end;
+            left -= 1; // nothing of it was stored
         }
-        transaction.commit()?;
-        Ok(done)
     }
+}
+
+/// Writes the values of all vertices in a transaction.
+fn write_all(
+    graph: &mut dyn GraphWrite,
+    values: Column<'_>,
+    numbering: &Numbering,
+    key: &str,
+    limits: &ReadContext,
+) -> Result<ValuesWritten> {
+    let (key, mut done, mut first) = (graph.ensure_key(key)?, ValuesWritten::default(), 0);
+    while first < numbering.count() {
+        limits.check()?;
+        let end = numbering.count().min(first + BATCH);
+        let (vertices, rows) = (numbering.slice(first..end), first as usize..end as usize);
+        match values {
+            Column::Array(values) => write_batch(graph, &vertices, key, values.slice(rows.start, rows.len()), &mut done)?,
+            Column::Values(values) => write_cells(graph, &vertices, key, &values[rows], &mut done)?,
+        }
+        first = end;
+    }
+    Ok(done)
+}
+
+/// The nodes that had the graph at one commit have ended, and an analysis reads another.
+fn begun_again(before: Option<u64>, now: Option<u64>) -> String {
+    let commit = |number: Option<u64>| number.map_or("a commit".to_owned(), |number| format!("commit {number}"));
+    let (before, now) = (commit(before), commit(now));
+    format!("no node has the graph at {before} any more; the analysis began again from the first step, at {now}")
 }
 
 /// What a write of values did.

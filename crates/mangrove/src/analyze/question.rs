@@ -15,12 +15,14 @@ use mangrove_query::diagnostics::suggest;
 use super::columns::{self, Ids};
 use super::kept::Projections;
 use super::{AnalyzeError, AnalyzeOptions, Result, filters};
-use crate::backend::{GraphParts, InParts};
+use crate::backend::{GraphParts, InParts, Restarts};
 
 /// More threads than this only wait for each other.
 const THREADS_MAX: usize = 256;
 /// What a vertex takes here, if its value comes from elsewhere: its id, its number, its value, and that in bytes.
 const VALUE_BYTES: u64 = 32;
+/// How often nodes keep the values of a vertex program, unless the user says.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 /// The most partitions of one process.
 const PARTITIONS_MAX: u32 = 1024;
 
@@ -36,7 +38,15 @@ pub struct Question<'a> {
     bytes_max: u64,
     /// The parts of the graph, if other processes have it. They get the options as they were given.
     parts: Option<&'a dyn GraphParts>,
-    given: (usize, Option<u64>),
+    given: Given,
+}
+
+/// Options as they were given.
+#[derive(Clone, Copy)]
+struct Given {
+    threads: usize,
+    memory_bytes: Option<u64>,
+    checkpoint_every: Option<Duration>,
 }
 
 /// What is analysed.
@@ -71,6 +81,8 @@ pub struct Answer {
     pub numbering: Numbering,
     /// The ids of these vertices, if they were read before the algorithm ran.
     pub ids: Option<Ids>,
+    /// What went wrong on the way, and was made good.
+    pub warnings: Vec<String>,
     pub reading: Duration,
     pub running: Duration,
 }
@@ -114,7 +126,11 @@ impl<'a> Question<'a> {
             threads: threads(options.threads),
             bytes_max: bytes_max(options.memory_bytes),
             parts: None,
-            given: (options.threads, options.memory_bytes),
+            given: Given {
+                threads: options.threads,
+                memory_bytes: options.memory_bytes,
+                checkpoint_every: options.checkpoint_every,
+            },
         })
     }
 
@@ -168,7 +184,8 @@ impl<'a> Question<'a> {
         let outcome = outcome.ok_or_else(no_program)?;
         let running = started.elapsed() - reading;
         tracing::info!(algorithm = self.about.name, seconds = running.as_secs_f64(), "analysed");
-        Ok(Answer { outcome, numbering: projection.numbering().clone(), ids: None, reading, running })
+        let numbering = projection.numbering().clone();
+        Ok(Answer { outcome, numbering, ids: None, warnings: Vec::new(), reading, running })
     }
 
     fn fits(&self, needed: u64) -> Result<()> {
@@ -198,15 +215,27 @@ impl<'a> Question<'a> {
         let ids = columns::ids(*view, &numbering)?;
         let id_order = if divided.reads_ids() { project::of_ids(*view, &numbering, limits)? } else { Vec::new() };
         let numbered = started.elapsed();
-        let (selection, (threads, memory_bytes)) = (&self.selection, self.given);
-        let work =
-            InParts { divided: &divided, selection, numbering: &numbering, id_order: &id_order, threads, memory_bytes };
+        let Given { threads, memory_bytes, checkpoint_every } = self.given;
+        let work = InParts {
+            divided: &divided,
+            selection: &self.selection,
+            numbering: &numbering,
+            id_order: &id_order,
+            threads,
+            memory_bytes,
+            checkpoint_every: checkpoint_every.unwrap_or(CHECKPOINT_EVERY),
+        };
         let Some(ran) = parts.run(&work, limits, show)? else { return Ok(None) };
-        let outcome = divided.outcome(ran.all, ran.ended, &id_order);
+        let mut outcome = divided.outcome(ran.all, ran.ended, &id_order);
+        let Restarts { count: restarts, resumed_at, warnings } = ran.restarts;
+        if restarts > 0 {
+            let count = |count: u64| Value::Int64(count as i64);
+            outcome.summary.extend([("restarts", count(restarts)), ("resumed_at", count(resumed_at))]);
+        }
         let reading = numbered + ran.reading;
         let running = started.elapsed().saturating_sub(reading);
         tracing::info!(algorithm = self.about.name, seconds = running.as_secs_f64(), "analysed on the nodes");
-        Ok(Some(Answer { outcome, numbering, ids: Some(ids), reading, running }))
+        Ok(Some(Answer { outcome, numbering, ids: Some(ids), warnings, reading, running }))
     }
 }
 

@@ -266,13 +266,15 @@ struct ClusterRead {
     limits: Limits,
     placement: Placement,
     remembered: Arc<Remembered>,
+    gateway: Arc<Gateway>,
 }
 
 impl ClusterRead {
-    fn new(gateway: &Gateway, cut: Arc<HeldCut>, remembered: &Arc<Remembered>) -> Self {
+    fn new(gateway: &Arc<Gateway>, cut: Arc<HeldCut>, remembered: &Arc<Remembered>) -> Self {
         let limits = Limits::default();
         let placement = gateway.placement();
-        Self { graph: cut.graph(placement, &limits), cut, limits, placement, remembered: remembered.clone() }
+        let (graph, remembered, gateway) = (cut.graph(placement, &limits), remembered.clone(), gateway.clone());
+        Self { graph, cut, limits, placement, remembered, gateway }
     }
 }
 
@@ -325,7 +327,7 @@ impl GraphParts for ClusterRead {
         limits: &ReadContext,
         show: &mut dyn FnMut(Stage),
     ) -> Result<Option<RanInParts>, AnalyticsError> {
-        analysis::run(&self.cut, work, limits, show)
+        analysis::run(&self.gateway, &self.cut, work, limits, show)
     }
 }
 

@@ -57,6 +57,10 @@ impl Objects for InBucket {
         self.0.list(under).map_err(not_stored)
     }
 
+    fn remove(&self, name: &str) -> Result<()> {
+        self.0.remove(name).map_err(not_stored)
+    }
+
     fn place(&self) -> String {
         self.0.place().to_owned()
     }

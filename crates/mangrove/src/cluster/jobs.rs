@@ -8,6 +8,7 @@ use mangrove_cluster::gateway::{Gateway, Peer};
 use mangrove_cluster::wire::{SentError, from_bytes, to_bytes};
 use mangrove_graph::{GraphError, ReadContext, Result, Schema};
 
+use super::analysis::Shelf;
 use super::fragments::Schemas;
 use super::rounds::between::{Between, PartWay};
 use super::rounds::job::Job;
@@ -32,14 +33,16 @@ struct Place {
     gateway: Arc<Gateway>,
     /// The way to the node itself.
     own: Arc<dyn Peer>,
+    /// Where it keeps checkpoints.
+    shelf: Shelf,
     /// The ways to other nodes that were found last, by name. To find them takes a message.
     others: Arc<Mutex<HashMap<String, Weak<dyn Peer>>>>,
 }
 
 impl Jobs {
-    /// `own` is the way to the node itself that its gateway knows.
-    pub fn new(name: String, gateway: Arc<Gateway>, own: Arc<dyn Peer>, schemas: Arc<Schemas>) -> Self {
-        Self { name, place: Place { gateway, own, others: Arc::default() }, jobs: Mutex::default(), schemas }
+    /// `own` is the way to the node itself that its gateway knows. Checkpoints are kept on `shelf`.
+    pub fn new(name: String, gateway: Arc<Gateway>, own: Arc<dyn Peer>, shelf: Shelf, schemas: Arc<Schemas>) -> Self {
+        Self { name, place: Place { gateway, own, shelf, others: Arc::default() }, jobs: Mutex::default(), schemas }
     }
 
     fn jobs(&self) -> MutexGuard<'_, HashMap<u64, Arc<Job>>> {
@@ -54,8 +57,8 @@ impl Jobs {
         let told = match from_bytes(asked)? {
             Asked::Name => Ok(Told::Name(self.name.clone())),
             Asked::Begin(plan) => self.begin(*plan, session, &limits),
-            Asked::Go { job: id, round, report } => self.job(id).and_then(|job| {
-                job.go(round, report.into())?;
+            Asked::Go { job: id, round, report, keep } => self.job(id).and_then(|job| {
+                job.go(round, report.into(), keep)?;
                 let told = job.told(&limits);
                 if matches!(told, Told::Gave(_)) {
                     self.jobs().remove(&id);
@@ -70,6 +73,10 @@ impl Jobs {
                 let ended = self.jobs().remove(&job);
                 ended.into_iter().for_each(|job| job.end(is_over()));
                 Ok(Told::Ended)
+            }
+            Asked::Forget { names } => {
+                let forgets = self.place.shelf.forget(names);
+                forgets.map(|()| Told::Taken).map_err(|error| Failure::Graph(error.into()))
             }
         };
         to_bytes(&told.unwrap_or_else(Told::Failed))
@@ -156,7 +163,8 @@ fn done(
     let part = OwnPart { number, at, parts: names.len(), owners };
     match work {
         Work::Program(program) => {
-            let (values, finished) = analysis::compute(&place.gateway, &place.own, between, part, program)?;
+            let (gateway, own, shelf) = (&place.gateway, &place.own, &place.shelf);
+            let (values, finished) = analysis::compute(gateway, own, shelf, between, part, program)?;
             job.done(Told::Done(finished), Some(values));
         }
         Work::Stages(stages) => {
@@ -263,6 +271,7 @@ mod tests {
                 divided: Divided::Wcc,
                 threads: 1,
                 memory_bytes: None,
+                from: None,
             }),
         }))
     }

@@ -37,7 +37,7 @@ pub struct NodeConfig<'a> {
     /// The directory of its certificates. Without, it listens on this machine only.
     pub tls: Option<PathBuf>,
     pub log: Arc<dyn Log>,
-    /// Where it keeps backups. A shard that it does not have comes from there.
+    /// Where it keeps backups, and the checkpoints of analyses. A shard that it does not have comes from there.
     pub store: Option<Arc<dyn Objects>>,
     /// Whether it should rather end than start.
     pub is_cancelled: &'a dyn Fn() -> bool,
@@ -75,7 +75,7 @@ impl RunningNode {
             shards: first.collect::<Result<_, OpenError>>()?,
             stores,
             pace: WriterPace::default(),
-            keeping: store.map(|objects| Keeping { objects, scratch: data.clone() }),
+            keeping: store.clone().map(|objects| Keeping { objects, scratch: data.clone() }),
         };
         let node = Node::start(options).map_err(OpenError::Cluster)?;
         node.place(&asked.shards, was_asked, is_cancelled).map_err(OpenError::Cluster)?;
@@ -90,7 +90,7 @@ impl RunningNode {
         node.announce(is_cancelled).and_then(|()| asked.keep(&data)).map_err(OpenError::Cluster)?;
         let own: Arc<dyn Peer> = Arc::new(LocalPeer(Session::new(node.clone(), name.clone())));
         let gateway = Ways::of_node(node.graph().clone(), &name, &address, own.clone(), identity).gateway();
-        node.run_with(Arc::new(NodeRunner::new(name, node.clone(), gateway, own)));
+        node.run_with(Arc::new(NodeRunner::new(name, node.clone(), gateway, own, store)));
         Ok(Self { node, serving })
     }
 

@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use mangrove_cluster::backup::Objects;
 use mangrove_cluster::gateway::{Gateway, Peer};
 use mangrove_cluster::log::RequestId;
 use mangrove_cluster::node::{Node, OwnTransactions, Ran, Runner};
@@ -12,6 +13,7 @@ use mangrove_graph::{Catalog, GraphError, ReadContext, Result, Schema, Uuid, Val
 use mangrove_query::{Graph, Outlook, Parameters, Procedures, Query, QueryOptions};
 use serde::{Deserialize, Serialize};
 
+use super::analysis::Shelf;
 use super::fragments::{Fragments, Schemas};
 use super::jobs::Jobs;
 use crate::describe::Described;
@@ -106,11 +108,18 @@ pub struct NodeRunner {
 }
 
 impl NodeRunner {
-    /// `own` is the way to the node itself that its gateway knows.
-    pub fn new(name: String, node: Arc<Node>, gateway: Arc<Gateway>, own: Arc<dyn Peer>) -> Self {
+    /// `own` is the way to the node itself that its gateway knows. Analyses keep checkpoints in `objects`.
+    pub fn new(
+        name: String,
+        node: Arc<Node>,
+        gateway: Arc<Gateway>,
+        own: Arc<dyn Peer>,
+        objects: Option<Arc<dyn Objects>>,
+    ) -> Self {
         let schemas = Arc::new(Schemas::default());
         let fragments = Fragments::new(own.clone(), gateway.placement(), schemas.clone());
-        let jobs = Jobs::new(name, gateway.clone(), own, schemas);
+        let shelf = Shelf { objects, graph: node.graph().name.clone() };
+        let jobs = Jobs::new(name, gateway.clone(), own, shelf, schemas);
         let named = Mutex::new(NamedSchema { name: drawn(), schema: Arc::default() });
         Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), named, jobs, fragments }
     }

@@ -92,6 +92,7 @@ impl Bulk {
         let Self { mut scratch, mut target, layout } = self;
         scratch.must_be_sound()?;
         scratch.new_ones_have_all()?;
+        let sources = scratch.sources()?;
         let shared = target.shared().clone();
         let new = shared.new_segment();
         let taken = scratch.seal(&new, cancelled).and_then(|()| {
@@ -100,6 +101,9 @@ impl Bulk {
         });
         drop(scratch);
         taken?;
+        for (name, position) in sources {
+            target.put_source(&name, &position)?;
+        }
         if let Some(layout) = layout {
             let tables = shared.tables;
             catalog::put_layout(&tables, target.txn_mut(), &layout)?;

@@ -68,6 +68,10 @@ pub fn copy(
     for index in &schema.indexes {
         copy.index(index.of, index.unique)?;
     }
+    // Who follows a source goes on in the copy where it was here.
+    for (name, position) in view.sources()? {
+        copy.graph.put_source(&name, &position)?;
+    }
     Ok(copy.report)
 }
 

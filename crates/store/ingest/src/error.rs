@@ -181,6 +181,12 @@ pub enum LoadError {
     /// A batch with bad rows. None of its rows was stored.
     #[error("{}", bad_rows(*.count, .first))]
     BadRows { count: u64, first: Vec<BadRow> },
+    /// A record of a topic that is followed.
+    #[error(
+        "{topic}, partition {partition}, offset {offset}: {reason}\nNothing of its batch was stored, and what was stored before stays. \
+         To go on without this record, add --skip {partition}:{offset}"
+    )]
+    BadRecord { topic: String, partition: i32, offset: u64, reason: String },
     #[error("{place}: {reason}")]
     Format { place: Location, reason: String },
     #[error("{file}: {source}")]

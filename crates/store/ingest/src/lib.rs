@@ -23,6 +23,7 @@ mod stream;
 mod tables;
 mod terms;
 mod text;
+mod topic;
 mod writing;
 
 pub use batches::column::ColumnType;
@@ -35,6 +36,7 @@ pub use progress::{Phase, Progress, Quiet, Status};
 pub use stream::{Commit, Ingest, IngestOptions, Work};
 pub use tables::arrow_table::{as_type, plain_array, plan_arrow};
 pub use tables::arrow_type::{Purpose, cast as cast_plain, read_as};
+pub use tables::json_rows::JsonRows;
 pub use tables::plan::{LabelRule, PropertyPlan, TableHints, TablePlan};
 pub use tables::table::{Table, TableInput};
 pub use terms::declaration::GraphDeclaration;
@@ -44,6 +46,7 @@ pub use terms::merge::{Merged, Merging, OnDuplicate, OnExists};
 pub use terms::options::{EdgeFiles, KeyColumn, LoadOptions, MemoryLimits, NodeFiles};
 pub use terms::report::{LoadReport, OnError};
 pub use terms::spelling::Spelling;
+pub use topic::{Offsets, OnLost, Topic, TopicRecord};
 /// Reading CSV record by record.
 pub mod csv {
     pub use crate::text::csv::{Broken, CsvReader, Dialect, Field, Quoting, Record, Step};

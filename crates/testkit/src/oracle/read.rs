@@ -31,6 +31,10 @@ impl Catalog for Oracle {
 }
 
 impl GraphView for Oracle {
+    fn sources(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        Ok(self.sources.clone().into_iter().collect())
+    }
+
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
         Ok(Some(Box::new(self.clone())))
     }

@@ -293,6 +293,11 @@ impl GraphWrite for Oracle {
         Ok(())
     }
 
+    fn put_source(&mut self, name: &str, position: &[u8]) -> Result<()> {
+        self.sources.insert(name.to_owned(), position.to_vec());
+        Ok(())
+    }
+
     fn drop_property(&mut self, of: PropertyId) -> Result<()> {
         self.label_exists(of.kind, of.label)?;
         self.key_exists(of.key)?;

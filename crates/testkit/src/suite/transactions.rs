@@ -10,6 +10,7 @@ pub(super) const CASES: &[Case] = &[
     ("a snapshot stays as it is", a_snapshot_stays_as_it_is),
     ("a transaction reads what it wrote", a_transaction_reads_what_it_wrote),
     ("many small commits add up", many_small_commits_add_up),
+    ("positions in sources last with their changes", positions_in_sources_last_with_their_changes),
 ];
 
 fn an_abort_leaves_no_trace(make: Make<'_>) {
@@ -69,6 +70,45 @@ fn a_transaction_reads_what_it_wrote(make: Make<'_>) {
     assert_same(&*store.snapshot().unwrap(), &Oracle::default());
     transaction.commit().unwrap();
     assert_same(&*store.snapshot().unwrap(), &Oracle::modern());
+}
+
+fn positions_in_sources_last_with_their_changes(make: Make<'_>) {
+    let mut store = make(IdSpace::Graph);
+    let said = |store: &dyn StoreUnderTest| store.snapshot().unwrap().sources().unwrap();
+    let is = |said: Vec<(String, Vec<u8>)>, wanted: &[(&str, &str)]| {
+        let wanted = wanted.iter().map(|(name, at)| ((*name).to_owned(), at.as_bytes().to_vec()));
+        assert_eq!(said, wanted.collect::<Vec<_>>());
+    };
+    is(said(&*store), &[]);
+    if let Some(mut bulk) = store.begin_bulk().unwrap() {
+        bulk.graph().put_source("events", b"1").unwrap();
+        samples::write_modern(bulk.graph()).unwrap();
+        bulk.commit().unwrap();
+    } else {
+        committed(&*store, |graph| graph.put_source("events", b"1").unwrap());
+    }
+    is(said(&*store), &[("events", "1")]);
+    let before = store.snapshot().unwrap();
+    {
+        let mut transaction = store.begin().unwrap();
+        transaction.graph().put_source("events", b"2").unwrap();
+        is(transaction.graph().as_view().sources().unwrap(), &[("events", "2")]);
+    }
+    is(said(&*store), &[("events", "1")]);
+    committed(&*store, |graph| {
+        let label = vertex_label(graph, "thing");
+        add_vertices(graph, label, 100..110);
+        graph.put_source("events", b"12").unwrap();
+        graph.put_source("clicks", b"").unwrap();
+    });
+    is(before.sources().unwrap(), &[("events", "1")]);
+    drop(before);
+    for how in [Condensing::Seal, Condensing::Merge, Condensing::Compact] {
+        store.condense(how, &|| false).unwrap();
+        store.reopen().unwrap();
+        is(said(&*store), &[("clicks", ""), ("events", "12")]);
+    }
+    assert_clean(&*store);
 }
 
 fn many_small_commits_add_up(make: Make<'_>) {

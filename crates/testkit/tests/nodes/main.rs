@@ -4,6 +4,7 @@ mod moves;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,8 +20,9 @@ use mangrove_graph::{
     Adjacency, CancelToken, Catalog, Direction, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, Hop, IdSpace,
     NewEdge, ReadContext, Result, Scan, ScanCursor, VertexId, Wants,
 };
+use mangrove_testkit::oracle::Oracle;
 use mangrove_testkit::random;
-use mangrove_testkit::suite::{StoreUnderTest, suite};
+use mangrove_testkit::suite::{StoreUnderTest, Transaction, suite};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use support::nodes::Nodes;
 
@@ -46,20 +48,71 @@ fn random_work_gives_what_one_store_gives_over_replicas() {
     random_work(2, || Nodes::replicated(3, 4, 2, IdSpace::Graph));
 }
 
+/// Each number of the log is read while it is the last one, and again when others came after it. Nodes with the same shard take turns.
+#[test]
+fn every_number_gives_what_one_store_gave_then() {
+    let outcome = TestRunner::new(config(3)).run(&random::work(40), |ops| {
+        let nodes = Numbered { nodes: Nodes::replicated(3, 4, 2, IdSpace::Graph), read: RefCell::default() };
+        random::run_looking_back(&nodes, IdSpace::Graph, &ops);
+        let read = nodes.read.borrow();
+        let missed: Vec<u64> = (1..=nodes.nodes.gateway.newest()).filter(|number| !read.contains(number)).collect();
+        assert!(missed.is_empty(), "{missed:?} were not read");
+        assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+/// Nodes, and the numbers of the log at which they were read.
+struct Numbered {
+    nodes: Nodes,
+    read: RefCell<BTreeSet<u64>>,
+}
+
+impl StoreUnderTest for Numbered {
+    fn snapshot(&self) -> Result<Box<dyn GraphView + '_>> {
+        let gateway = &self.nodes.gateway;
+        let cut = gateway.cut(None)?;
+        self.read.borrow_mut().insert(cut.number);
+        Ok(Box::new(cut.graph(gateway.placement(), &Limits::default())))
+    }
+
+    fn begin(&self) -> Result<Box<dyn Transaction + '_>> {
+        self.nodes.begin()
+    }
+
+    fn reopen(&mut self) -> Result<()> {
+        self.nodes.reopen()
+    }
+
+    fn check(&self) -> Result<Vec<String>> {
+        self.nodes.check()
+    }
+
+    fn oracle(&self, id_space: IdSpace) -> Oracle {
+        self.nodes.oracle(id_space)
+    }
+}
+
 fn random_work(cases: u64, make: impl Fn() -> Nodes) {
-    let config = Config {
-        cases: support::number_from_env("MANGROVE_CASES").unwrap_or(cases) as u32,
-        rng_seed: RngSeed::Fixed(support::number_from_env("MANGROVE_SEED").unwrap_or(7)),
-        failure_persistence: None,
-        max_shrink_iters: 100,
-        ..Config::default()
-    };
-    let outcome = TestRunner::new(config).run(&random::work(50), |ops| {
+    let outcome = TestRunner::new(config(cases)).run(&random::work(50), |ops| {
         random::run(&mut make(), IdSpace::Graph, &ops);
         Ok(())
     });
     if let Err(failure) = outcome {
         panic!("{failure}");
+    }
+}
+
+fn config(cases: u64) -> Config {
+    Config {
+        cases: support::number_from_env("MANGROVE_CASES").unwrap_or(cases) as u32,
+        rng_seed: RngSeed::Fixed(support::number_from_env("MANGROVE_SEED").unwrap_or(7)),
+        failure_persistence: None,
+        max_shrink_iters: 100,
+        ..Config::default()
     }
 }
 
@@ -225,7 +278,7 @@ fn a_large_transaction_is_made_whole_or_not_at_all() {
     let mut transaction = ClusterTransaction::begin(&nodes.gateway, &PATIENCE, &Limits::default()).expect("a turn");
     add_chain(transaction.graph(), VERTICES);
     for section in transaction.graph().take_sections().expect("sections") {
-        let part = Record::Part { id: 7, shard: section.shard, changes: section.changes };
+        let part = Record::Part { id: 7, shard: section.shard, changes: section.changes, version: section.version };
         nodes.log.append(part.to_bytes().expect("bytes")).expect("a log");
     }
     drop(transaction);

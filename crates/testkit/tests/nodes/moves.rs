@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use mangrove_cluster::gateway::{Limits, Peer};
 use mangrove_cluster::wire::{Call, Reply};
-use mangrove_graph::{Catalog, ElementKind, GraphError, GraphView, IdSpace, Result, Scan, ScanCursor};
+use mangrove_graph::{Catalog, ElementKind, GraphError, GraphView, IdSpace, ReadContext, Result, Scan, ScanCursor};
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::suite::StoreUnderTest;
 
 use super::support::nodes::Nodes;
-use super::{Ending, add_one, numbers};
+use super::{Ending, add_one, log_of, numbers, records};
 
 fn take(nodes: &Nodes, at: usize, shard: u16) -> Result<()> {
     let reply = nodes.session(at).call(&Call::TakeShard { shard }, None)?;
@@ -25,13 +25,40 @@ fn give_away(nodes: &Nodes, at: usize, shard: u16) -> Result<()> {
     Ok(())
 }
 
+/// Fails if something does not become so.
+fn wait_until(is_so: impl Fn() -> bool, what: &str) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// A shard that was given away ends once nobody looks for it, and its files with it.
 fn wait_until_gone(nodes: &Nodes, at: usize, stays: usize) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while nodes.on_disk(at) > stays {
-        assert!(Instant::now() < until, "node {at} has still {} stores", nodes.on_disk(at));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until(|| nodes.on_disk(at) <= stays, &format!("node {at} has more than {stays} stores"));
+}
+
+/// How far a shard of a node has applied the log, if the node has it or takes it.
+fn applied(nodes: &Nodes, at: usize, shard: u16) -> Option<u64> {
+    let status = nodes.nodes[at].status().expect("a status");
+    status.shards.iter().find(|own| own.shard == shard).map(|own| own.number)
+}
+
+/// Node 1 begins to take shard 0, which stands still. Then who wants it changes his mind.
+fn cancel_a_take(nodes: &Nodes) {
+    let limits = ReadContext::default();
+    nodes.slow.store(60_000, Ordering::Relaxed);
+    let taken = std::thread::scope(|scope| {
+        let taking = scope.spawn(|| nodes.session(1).call(&Call::TakeShard { shard: 0 }, Some(&limits)));
+        wait_until(|| applied(nodes, 1, 0).is_some(), "the shard does not arrive");
+        limits.cancel.cancel();
+        wait_until(|| applied(nodes, 1, 0).is_none(), "the shard still arrives");
+        nodes.slow.store(0, Ordering::Relaxed);
+        taking.join().expect("no panic")
+    });
+    assert!(matches!(taken, Err(GraphError::Cancelled)), "{taken:?}");
+    assert_eq!((nodes.shards(0), nodes.shards(1)), (vec![0], vec![1]), "as the log says");
 }
 
 /// Each shard moves several times. Nobody who reads or writes notices. What was written is there after all nodes have started again, with the
@@ -168,5 +195,54 @@ fn a_shard_moves_though_the_log_was_cut() {
     wait_until_gone(&nodes, 0, 0);
     assert_eq!(numbers(&nodes.client()).expect("a cut"), known);
     add_one(&nodes.client(), 1_000).expect("a commit");
+    assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
+}
+
+/// Who cancels a take hears so. The node has nothing of the shard, and can take it again.
+#[test]
+fn a_take_is_cancelled() {
+    let mut nodes = Nodes::served(2, 2, IdSpace::Graph);
+    let known: BTreeSet<i64> = (0..=20).collect();
+    for number in 1..=20 {
+        add_one(&nodes.gateway, number).expect("a commit");
+    }
+    cancel_a_take(&nodes);
+    nodes.restart(1);
+    assert_eq!((nodes.shards(1), nodes.on_disk(1)), (vec![1], 1), "a node that starts deletes what it does not have");
+    cancel_a_take(&nodes);
+    take(&nodes, 1, 0).expect("nobody cancels it");
+    assert_eq!(nodes.shards(1), [0, 1]);
+    give_away(&nodes, 0, 0).expect("another node has it");
+    nodes.gateway = nodes.client();
+    assert_eq!(numbers(&nodes.gateway).expect("a cut"), known);
+    assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
+}
+
+/// A log that lost its end does not say that a node has a shard. The node keeps the files, because they have what the log has lost.
+#[test]
+fn a_shard_that_has_what_the_log_lacks_stays_on_the_disk() {
+    let mut nodes = Nodes::served(2, 2, IdSpace::Graph);
+    for number in 1..=10 {
+        add_one(&nodes.gateway, number).expect("a commit");
+    }
+    let before = records(&nodes.log);
+    take(&nodes, 1, 0).expect("a copy");
+    let mut last = None;
+    for number in 11..=20 {
+        last = Some(add_one(&nodes.gateway, number).expect("a commit"));
+    }
+    wait_until(|| applied(&nodes, 1, 0) >= last, "shard 0 is behind");
+    nodes.stop(1);
+    let whole = std::mem::replace(&mut nodes.log, log_of(&before));
+    nodes.start(1);
+    assert_eq!(nodes.shards(1), [1], "the log says no more");
+    assert_eq!(nodes.on_disk(1), 2, "shard 0 stays");
+    nodes.stop(1);
+    nodes.log = whole;
+    nodes.start(1);
+    assert_eq!((nodes.shards(1), nodes.on_disk(1)), (vec![0, 1], 2), "the log is whole again");
+    give_away(&nodes, 0, 0).expect("another node has it");
+    nodes.gateway = nodes.client();
+    assert_eq!(numbers(&nodes.gateway).expect("a cut"), (0..=20).collect());
     assert_eq!(nodes.check().expect("a check"), Vec::<String>::new());
 }

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mangrove_cluster::Placement;
 use mangrove_cluster::backup::{Backup, Directory, restore_shard};
@@ -42,8 +42,8 @@ pub struct Nodes {
     vault: TempDir,
     /// Where each node is served, if they are.
     served: Option<Vec<Serving>>,
-    /// How long shard 0 takes for each change, on top of what it needs.
-    slow: Duration,
+    /// How many milliseconds shard 0 takes for each change, on top of what it needs. A change that waits heeds a smaller number at once.
+    pub slow: Arc<AtomicU64>,
 }
 
 /// The stores that are open, by node and shard.
@@ -64,7 +64,7 @@ struct AtHome {
     log: Arc<dyn Log>,
     vault: Directory,
     opened: Opened,
-    slow: Duration,
+    slow: Arc<AtomicU64>,
 }
 
 impl AtHome {
@@ -91,7 +91,7 @@ impl AtHome {
             self.opened.all().insert((self.node, shard), Store::open(path, &options).expect("a store"));
         }
         let store = self.opened.all()[&(self.node, shard)].clone();
-        Ok(if shard == 0 && !self.slow.is_zero() { Box::new(Slow(store, self.slow)) } else { Box::new(store) })
+        Ok(if shard == 0 { Box::new(Slow(store, self.slow.clone())) } else { Box::new(store) })
     }
 }
 
@@ -149,6 +149,7 @@ impl Nodes {
         log.append(Record::Graph(graph).to_bytes().expect("bytes")).expect("a log");
         let (gateway, nodes, stores, loses_commits) =
             (gateway(&[], placement), Vec::new(), Opened::default(), Arc::default());
+        let slow = Arc::new(AtomicU64::new(slow.as_millis() as u64));
         let mut new = Self { nodes, stores, gateway, log, loses_commits, placement, replicas, home, vault, served, slow };
         new.start_all(count);
         new
@@ -228,7 +229,7 @@ impl Nodes {
             log: log.clone(),
             vault: self.vault(),
             opened: self.stores.clone(),
-            slow: self.slow,
+            slow: self.slow.clone(),
         };
         let had: Vec<u16> = self.stores.all().keys().filter(|(node, _)| *node == at).map(|(_, shard)| *shard).collect();
         let had = had.into_iter().map(|shard| (shard, stores.store(shard).expect("a store"))).collect();
@@ -315,8 +316,8 @@ impl Log for Lossy {
     }
 }
 
-/// A store that takes so long for each change, on top of what it needs.
-struct Slow(Store, Duration);
+/// A store that takes so many milliseconds for each change, on top of what it needs.
+struct Slow(Store, Arc<AtomicU64>);
 
 impl ShardStore for Slow {
     fn view(&self) -> Result<Box<dyn CutView>> {
@@ -328,7 +329,10 @@ impl ShardStore for Slow {
     }
 
     fn change(&self, work: &mut dyn FnMut(&mut dyn FollowerWrite) -> Result<()>) -> Result<()> {
-        std::thread::sleep(self.1);
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(self.1.load(Ordering::Relaxed)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         self.0.change(work)
     }
 

@@ -9,23 +9,25 @@ use mangrove_analytics::{AnalyticsError, Reading, Values, watched};
 use mangrove_cluster::gateway::{Gateway, Limits, Peer};
 use mangrove_graph::{GraphError, GraphView, VertexId};
 
+use super::checkpoints::{PartCheckpoints, Shelf};
 use crate::analyze::{bytes_max, threads};
 use crate::cluster::rounds::between::Between;
 use crate::cluster::rounds::words::{Finished, NumberRun, OwnPart, ProgramPlan};
 
-/// Computes a part of an analysis. `own` is the way to the node itself.
+/// Computes a part of an analysis. `own` is the way to the node itself, and `shelf` has its checkpoints.
 ///
 /// # Errors
 /// If the node does not have what the client has read, and what fails meanwhile.
 pub fn compute(
     gateway: &Gateway,
     own: &Arc<dyn Peer>,
+    shelf: &Shelf,
     between: &Between<'_>,
     part: OwnPart,
     program: ProgramPlan,
 ) -> Result<(Values, Finished), AnalyticsError> {
     let OwnPart { number, at, parts, owners } = part;
-    let ProgramPlan { vertices, runs, id_places, selection, divided, threads: wanted, memory_bytes } = program;
+    let ProgramPlan { vertices, runs, id_places, selection, divided, threads: wanted, memory_bytes, from } = program;
     let (threads, bytes_max, limits) = (threads(wanted as usize), bytes_max(memory_bytes), &between.limits);
     let (cut, reader) = (gateway.cut_at(number, own, limits)?, Limits::default());
     reader.set(Some(limits.clone()));
@@ -49,9 +51,9 @@ pub fn compute(
     between.exchange(Vec::new(), Report::default())?; // now all parts take frames
     let out_degrees = divided.out_degrees(selection.is_directed);
     let part = PartOf { at, parts, owners: &owners, numbers, out_degrees };
+    let checkpoints = PartCheckpoints::new(shelf, between, from, &runs);
     let (values, Ended { steps, totals, sent }) = watched(threads, limits, &mut |_| (), |run| {
-        let begins = || between.count();
-        run_part(&divided, lists, part, (vertices as usize, &id_places), between, (&begins, run))
+        run_part(&divided, lists, part, (vertices as usize, &id_places), (between, &checkpoints), run)
     })?;
     let (values_sent, frames_sent, bytes_sent) = (sent.values, sent.frames, between.bytes());
     Ok((values, Finished { steps, totals, values_sent, frames_sent, bytes_sent }))

@@ -10,23 +10,25 @@ use mangrove_cluster::gateway::HeldCut;
 use mangrove_cluster::wire::Opaque;
 use mangrove_graph::{GraphError, Numbering, ReadContext};
 
-use crate::backend::{InParts, RanInParts};
+use super::points::Points;
+use crate::backend::{InParts, RanInParts, Restarts};
 use crate::cluster::rounds::crew::{Crew, NodeNames, Shared};
-use crate::cluster::rounds::words::{Asked, Finished, NumberRun, PartPlan, ProgramPlan, Told, Work};
+use crate::cluster::rounds::words::{Asked, Checkpoint, Finished, Kept, NumberRun, PartPlan, ProgramPlan, Told, Work};
 
 /// Vertices that are numbered, or whose values are brought, at a time.
 const PAGE: u64 = 1 << 20;
 /// How often the client shows how far the work is.
 const BETWEEN_SHOWS: Duration = Duration::from_millis(50);
 
-/// Runs a vertex program on the nodes that keep a cut; `None` if they run none.
+/// Runs a vertex program on the nodes that keep a cut; `None` if they run none. It goes on after the last checkpoint, if there is one.
 ///
 /// # Errors
-/// What a node says has failed. [`GraphError::Unavailable`] if one of them ends: nothing was changed, and it may be run again.
-pub fn run(
+/// What a node says has failed. [`GraphError::Unavailable`] if one of them ends. [`GraphError::Corrupt`] if the checkpoint cannot be used.
+pub fn attempt(
     cut: &HeldCut,
     work: &InParts<'_>,
     limits: &ReadContext,
+    points: &mut Points,
     show: &mut dyn FnMut(Stage),
 ) -> Result<Option<RanInParts>> {
     let started = Instant::now();
@@ -39,24 +41,33 @@ pub fn run(
     }
     let crew = Crew::new(&names, &shared.peers, limits, "analysis");
     show(Stage { name: "reading on the nodes", done: 0, of: 0 });
+    let from = |at: usize| points.last().map(|last| of_part(last, &shared.owners, at));
     let plan = |at: usize| PartPlan {
         job: crew.job,
         number: cut.number,
         at: at as u32,
         names: names.clone(),
         owners: shared.owners.clone(),
-        work: Work::Program(program(work, &runs[at])),
+        work: Work::Program(program(work, &runs[at], from(at))),
     };
     let told = crew.each(|at, member, limits| crew.ask(member, limits, &Asked::Begin(Box::new(plan(at)))))?;
     let reading = started.elapsed();
-    let ended = steps(&crew, told, show)?;
+    let ended = steps(&crew, told, points, show)?;
     let all = Mutex::new(Collected::new(work.divided, work.numbering.count() as usize));
     crew.each(|at, _, limits| values(&crew, at, &runs[at], limits, &all))?;
-    Ok(Some(RanInParts { all: all.into_inner().unwrap_or_else(PoisonError::into_inner), ended, reading }))
+    let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Some(RanInParts { all, ended, reading, restarts: Restarts::default() }))
+}
+
+/// What a part needs of a checkpoint.
+fn of_part(checkpoint: &Checkpoint, owners: &[u32], at: usize) -> Checkpoint {
+    let is_own = |shard: u16| owners.get(usize::from(shard)) == Some(&(at as u32));
+    let shards = checkpoint.shards.iter().filter(|kept| is_own(kept.shard)).cloned().collect();
+    Checkpoint { name: checkpoint.name.clone(), shards, ..*checkpoint }
 }
 
 /// The program of a part with these vertices.
-fn program(work: &InParts<'_>, runs: &[NumberRun]) -> ProgramPlan {
+fn program(work: &InParts<'_>, runs: &[NumberRun], from: Option<Checkpoint>) -> ProgramPlan {
     let places = runs.iter().flat_map(|run| run.numbers()).filter_map(|at| work.id_order.get(at as usize));
     ProgramPlan {
         vertices: work.numbering.count(),
@@ -66,17 +77,25 @@ fn program(work: &InParts<'_>, runs: &[NumberRun]) -> ProgramPlan {
         divided: work.divided.clone(),
         threads: work.threads as u64,
         memory_bytes: work.memory_bytes,
+        from,
     }
 }
 
-/// Lets all parts take step after step, and shows how far they are.
-fn steps(crew: &Crew<'_>, told: Vec<Told>, show: &mut dyn FnMut(Stage)) -> Result<Ended> {
+/// Lets all parts take step after step, and shows how far they are. From time to time, they keep their values.
+fn steps(crew: &Crew<'_>, told: Vec<Told>, points: &mut Points, show: &mut dyn FnMut(Stage)) -> Result<Ended> {
     let mut shown: Option<Instant> = None;
-    let told = crew.rounds(told, &mut |round| {
+    let told = crew.rounds(told, &mut |round, kept| {
         if shown.is_none_or(|shown| shown.elapsed() >= BETWEEN_SHOWS) {
             show(Stage { name: "steps on the nodes", done: round, of: 0 });
             shown = Some(Instant::now());
         }
+        if kept.iter().any(Option::is_some) {
+            // All parts have kept their values after the same step.
+            let kept: Option<Vec<Kept>> = kept.into_iter().collect();
+            points.take(kept.ok_or_else(|| crew.out_of_step())?.into_iter());
+            points.tidy(crew.members.iter().map(|member| &*member.peer));
+        }
+        Ok(points.due())
     })?;
     let finished = told.into_iter().map(|told| match told {
         Told::Done(finished) => Some(finished),

@@ -36,7 +36,7 @@ impl CutMesh {
         let Some(names) = self.names.of(&self.shared.peers, limits, true)? else { return Ok(None) };
         let mut crew = Crew::new(&names, &self.shared.peers, limits, "query").gives_up();
         let begun = crew.each(|at, member, limits| self.begun(&crew, &names, (at, member), &parts[at], limits))?;
-        let told = crew.rounds(begun, &mut |_| ())?;
+        let told = crew.rounds(begun, &mut |_, _| Ok(None))?;
         let gave = told.into_iter().map(|told| match told {
             Told::Gave(gave) => Some(gave),
             _ => None,

@@ -12,7 +12,7 @@ use mangrove_cluster::wire::{Call, Opaque, Reply, from_bytes, to_bytes};
 use mangrove_graph::{CancelToken, GraphError, ReadContext, Uuid};
 
 use super::between::{named, say, say_with};
-use super::words::{Asked, Summed, Told};
+use super::words::{Asked, Kept, Summed, Told};
 
 /// How often the client looks whether it should stop.
 const LOOK: Duration = Duration::from_millis(20);
@@ -106,6 +106,10 @@ pub struct Member {
     pub peer: Arc<dyn Peer>,
 }
 
+/// What the client does between two rounds. It learns to the end of which round all parts have come, and what each has kept since the round before.
+/// It may name a checkpoint that is to be made.
+pub type Next<'a> = dyn FnMut(u64, Vec<Option<Kept>>) -> Result<Option<String>> + 'a;
+
 /// The nodes of a job.
 pub struct Crew<'a> {
     pub job: u64,
@@ -194,11 +198,7 @@ impl<'a> Crew<'a> {
         let what = self.what;
         match failed {
             Some(AnalyticsError::Graph(GraphError::Stopped)) => {
-                let why = format!("a node has ended its part of the {what}, which may be run again");
-                Err(GraphError::Unavailable(why).into())
-            }
-            Some(AnalyticsError::Graph(GraphError::Unavailable(why))) => {
-                Err(GraphError::Unavailable(format!("{why}; the {what} has ended, and may be run again")).into())
+                Err(GraphError::Unavailable(format!("a node has ended its part of the {what}")).into())
             }
             Some(error) => Err(error),
             None => found.into_iter().collect::<Option<_>>().ok_or_else(|| AnalyticsError::Panicked("a call".into())),
@@ -206,20 +206,22 @@ impl<'a> Crew<'a> {
     }
 
     /// Lets all parts go on from round to round, until they have ended. `told` is what they said when they began.
-    pub fn rounds(&self, mut told: Vec<Told>, show: &mut dyn FnMut(u64)) -> Result<Vec<Told>> {
+    pub fn rounds(&self, mut told: Vec<Told>, next: &mut Next<'_>) -> Result<Vec<Told>> {
         for round in 0.. {
-            show(round);
             if !told.iter().any(|told| matches!(told, Told::Come { .. })) {
                 break;
             }
-            let mut sum = Report::default();
-            for one in &told {
+            let (mut sum, mut kept) = (Report::default(), Vec::new());
+            for one in told {
                 match one {
-                    Told::Come { round: come, report } if *come == round => sum = sum.and(Report::from(*report)),
+                    Told::Come { round: come, report, kept: of_one } if come == round => {
+                        sum = sum.and(Report::from(report));
+                        kept.push(of_one);
+                    }
                     _ => return Err(self.out_of_step()),
                 }
             }
-            let go = Asked::Go { job: self.job, round, report: Summed::from(sum) };
+            let go = Asked::Go { job: self.job, round, report: Summed::from(sum), keep: next(round, kept)? };
             told = self.each(|_, member, limits| self.ask(member, limits, &go))?;
         }
         Ok(told)
@@ -232,8 +234,7 @@ impl<'a> Crew<'a> {
 
     pub fn out_of_step(&self) -> AnalyticsError {
         let what = self.what;
-        let why = format!("the nodes are not in the same round of the {what}, which may be run again");
-        GraphError::Unavailable(why).into()
+        GraphError::Unavailable(format!("the nodes are not in the same round of the {what}")).into()
     }
 }
 

@@ -9,7 +9,7 @@ use mangrove_analytics::{AnalyticsError, Values};
 use mangrove_cluster::wire::{Opaque, SentError};
 use mangrove_graph::{CancelToken, GraphError, ReadContext};
 
-use super::words::{Failure, Told};
+use super::words::{Failure, Kept, Told};
 
 /// How often who waits looks whether to stop.
 const LOOK: Duration = Duration::from_millis(20);
@@ -35,6 +35,10 @@ struct State {
     said: Option<Told>,
     /// The last round to whose end all parts have come, and what all of them report.
     went: Option<(u64, Report)>,
+    /// The checkpoint that is to be made.
+    due: Option<String>,
+    /// What has come of the last one, until the client hears it.
+    kept: Option<Kept>,
     /// By round and sender.
     frames: BTreeMap<u64, BTreeMap<u32, Vec<u8>>>,
     /// Those of its vertices, once a vertex program has ended.
@@ -60,7 +64,7 @@ impl Job {
     pub fn pass(&self, round: u64, report: Report, limits: &ReadContext) -> Result<Report, AnalyticsError> {
         let mut state = self.state();
         state.rounds = round + 1;
-        state.said = Some(Told::Come { round, report: report.into() });
+        state.said = Some(Told::Come { round, report: report.into(), kept: state.kept.take() });
         self.moved.notify_all();
         loop {
             if let Some(failure) = &state.failed {
@@ -74,18 +78,28 @@ impl Job {
         }
     }
 
-    /// All parts have come to the end of a round.
-    pub fn go(&self, round: u64, report: Report) -> Result<(), Failure> {
+    /// All parts have come to the end of a round. A checkpoint of this name is to be made.
+    pub fn go(&self, round: u64, report: Report, keep: Option<String>) -> Result<(), Failure> {
         let mut state = self.state();
         match state.failed.clone() {
             Some(failure) => Err(failure),
             None if state.rounds == round + 1 && state.went.is_none_or(|(went, _)| went + 1 == round) => {
                 state.went = Some((round, report));
+                state.due = keep.or(state.due.take());
                 self.moved.notify_all();
                 Ok(())
             }
             None => Err(strange()),
         }
+    }
+
+    /// The name of the checkpoint that is to be made now.
+    pub fn due(&self) -> Option<String> {
+        self.state().due.take()
+    }
+
+    pub fn has_kept(&self, kept: Kept) {
+        self.state().kept = Some(kept);
     }
 
     /// What the part says next. If the limits end the wait, the job ends.
@@ -184,22 +198,24 @@ mod tests {
     #[test]
     fn rounds_pass_when_all_have_come() {
         let (job, limits) = (Job::new(7, 0, 0, 2), ReadContext::default());
+        job.has_kept(Kept::NoStore);
         std::thread::scope(|scope| {
             let computing = scope.spawn(|| {
                 let first = job.pass(0, report(1), &limits).unwrap();
                 let frames = job.frames(0);
                 (first.changed, frames, job.pass(1, report(2), &limits).unwrap().changed)
             });
-            assert!(matches!(job.told(&limits), Told::Come { round: 0, .. }));
-            assert!(job.go(1, report(9)).is_err(), "it has not come so far");
+            assert!(matches!(job.told(&limits), Told::Come { round: 0, kept: Some(Kept::NoStore), .. }));
+            assert!(job.go(1, report(9), None).is_err(), "it has not come so far");
             job.put(1, 1, vec![1]).unwrap();
             job.put(1, 1, vec![2]).unwrap();
             assert!(job.put(3, 1, vec![1]).is_err() && job.put(1, 0, vec![1]).is_err() && job.put(1, 2, vec![1]).is_err());
-            job.go(0, report(7)).unwrap();
-            assert!(matches!(job.told(&limits), Told::Come { round: 1, .. }));
+            job.go(0, report(7), Some("one".into())).unwrap();
+            assert!(matches!(job.told(&limits), Told::Come { round: 1, kept: None, .. }));
+            assert_eq!((job.due().as_deref(), job.due()), (Some("one"), None), "once");
             let received = job.frames(1);
             assert_eq!((received.len(), &received[0].bytes[..]), (1, &[1, 2][..]), "pieces come together");
-            job.go(1, report(8)).unwrap();
+            job.go(1, report(8), None).unwrap();
             assert_eq!(computing.join().unwrap(), (7, Vec::new(), 8));
         });
     }
@@ -216,6 +232,6 @@ mod tests {
             assert!(computing.join().unwrap().is_err());
         });
         assert!(job.cancel.is_cancelled() && job.has_failed());
-        assert!(job.put(0, 1, Vec::new()).is_err() && job.values(0, 0).is_err() && job.go(0, report(0)).is_err());
+        assert!(job.put(0, 1, Vec::new()).is_err() && job.values(0, 0).is_err() && job.go(0, report(0), None).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mangrove_analytics::engine::Report;
 use mangrove_analytics::{AnalyticsError, Divided, Selection};
 use mangrove_cluster::wire::{Opaque, SentError};
-use mangrove_graph::Schema;
+use mangrove_graph::{GraphError, Schema};
 use serde::{Deserialize, Serialize};
 
 /// What a client or another node says to a node.
@@ -15,14 +15,17 @@ pub enum Asked {
     Name,
     /// Take a part, and begin.
     Begin(Box<PartPlan>),
-    /// All parts have come to the end of this round. Go on.
-    Go { job: u64, round: u64, report: Summed },
+    /// All parts have come to the end of this round. Go on. If a checkpoint is named, keep the values after the step that has ended, or
+    /// after the first that ends.
+    Go { job: u64, round: u64, report: Summed, keep: Option<String> },
     /// A frame from another part, or a piece of one.
     Frame { job: u64, round: u64, from: u32, bytes: Opaque },
     /// What are the values of so many of your vertices?
     Values { job: u64, first: u64, count: u64 },
     /// Nobody needs the job any more.
     End { job: u64 },
+    /// Nobody needs these checkpoints any more.
+    Forget { names: Vec<String> },
 }
 
 /// What a node answers.
@@ -33,6 +36,8 @@ pub enum Told {
     Come {
         round: u64,
         report: Summed,
+        /// What has come of a checkpoint since the round before.
+        kept: Option<Kept>,
     },
     /// The program has ended.
     Done(Finished),
@@ -103,6 +108,42 @@ pub struct ProgramPlan {
     pub threads: u64,
     /// The most memory that the part may take; `None` for what its machine has left.
     pub memory_bytes: Option<u64>,
+    /// From where the program goes on; `None` if it begins.
+    pub from: Option<Checkpoint>,
+}
+
+/// What was kept after a step.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// By this, its objects are found.
+    pub name: String,
+    pub steps: u64,
+    /// What all parts reported after the last of these steps.
+    pub report: Summed,
+    /// The values of all shards that have vertices. A part gets those of its own.
+    pub shards: Vec<ShardValues>,
+}
+
+/// The values of the vertices of a shard as an object.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ShardValues {
+    pub shard: u16,
+    pub bytes: u64,
+    /// XXH3.
+    pub sum: u64,
+}
+
+/// What has come of a checkpoint at a node.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Kept {
+    Values {
+        steps: u64,
+        report: Summed,
+        shards: Vec<ShardValues>,
+    },
+    /// The node has no store.
+    NoStore,
+    Failed(String),
 }
 
 /// Steps of a query whose traversers go from node to node.
@@ -177,6 +218,14 @@ pub enum Failure {
     TooManyVertices { vertices: u64, most: u64 },
     TooLittleMemory { needed_mb: u64, allowed_mb: u64 },
     Panicked(String),
+}
+
+/// What an error says, without advice for who reads a graph.
+pub fn said(error: GraphError) -> String {
+    match error {
+        GraphError::Unavailable(what) | GraphError::Corrupt(what) | GraphError::Invalid(what) => what,
+        error => error.to_string(),
+    }
 }
 
 impl From<AnalyticsError> for Failure {

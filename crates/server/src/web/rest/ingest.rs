@@ -274,6 +274,7 @@ impl What {
             source,
             target,
             key,
+            ends: None,
             table: Table::Arrow { schema, batches },
         })
     }

@@ -10,6 +10,7 @@
 //!           "layout" -> the name of the order in which a bulk load gave its vertices their ids, if it chose one
 //!           "sides" -> 1 if the sides of edges are apart, see options.rs
 //!           "log" -> of a store that follows a log: how far it has applied it, in the words of who applies it
+//!           "sources" -> of each source that the graph follows, by name: name | length 4 | how far it was read, in the words of who reads it
 //!           "count", kind 1, label 2 -> next local 8 | live 8 | [end of the places that are, or were to be, sealed 8]
 //!   schema  0 kind 1 label 2 -> name | time or key | further | ends | 1 if dropped
 //!               (before format 7: name | time | properties | further | ends)
@@ -19,7 +20,7 @@
 //! ```
 //! Keys are big-endian, values little-endian; a name is its length in two bytes, then UTF-8.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use heed::{AnyTls, RoTxn};
@@ -54,6 +55,7 @@ const DATABASE: &[u8] = b"database";
 const LAYOUT: &[u8] = b"layout";
 const LOG: &[u8] = b"log";
 const SIDES: &[u8] = b"sides";
+const SOURCES: &[u8] = b"sources";
 
 pub fn first_meta(id_space: IdSpace, sides: Sides) -> Vec<(&'static [u8], Vec<u8>)> {
     let space = match id_space {
@@ -176,6 +178,34 @@ pub fn put_log_position(tables: &Tables, t: &mut Writing<'_>, position: &[u8]) -
 /// How far the store has applied the log that it follows, if it follows one.
 pub fn log_position(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Vec<u8>>> {
     Ok(tables.meta.get(txn, LOG).map_err(lmdb)?.map(<[u8]>::to_vec))
+}
+
+/// How far each source that the graph follows was read, by name.
+pub fn sources(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<BTreeMap<String, Vec<u8>>> {
+    let mut fields = Fields(tables.meta.get(txn, SOURCES).map_err(lmdb)?.unwrap_or_default());
+    let mut found = BTreeMap::new();
+    while !fields.0.is_empty() {
+        let name = fields.name()?.to_string();
+        let length = fields.u32()? as usize;
+        found.insert(name, fields.bytes(length)?.to_vec());
+    }
+    Ok(found)
+}
+
+/// Notes how far a source was read.
+pub fn put_source(tables: &Tables, t: &mut Writing<'_>, name: &str, position: &[u8]) -> Result<()> {
+    if name.len() > usize::from(u16::MAX) {
+        return Err(GraphError::Limit { what: "the name of a source is too long".into(), limit: u16::MAX.into() });
+    }
+    let mut all = sources(tables, t)?;
+    all.insert(name.to_owned(), position.to_vec());
+    let mut bytes = Vec::new();
+    for (name, position) in &all {
+        put_name(&mut bytes, name);
+        bytes.extend_from_slice(&(position.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(position);
+    }
+    tables.meta.put(t, SOURCES, &bytes)
 }
 
 pub fn count_key(kind: ElementKind, label: LabelId) -> [u8; 8] {
@@ -483,11 +513,15 @@ impl<'a> Fields<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    fn name(&mut self) -> Result<Arc<str>> {
-        let n = usize::from(self.u16()?);
-        let (name, rest) = self.0.split_at_checked(n).ok_or_else(|| corrupt("a schema record ends early"))?;
+    fn bytes(&mut self, length: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or_else(|| corrupt("a schema record ends early"))?;
         self.0 = rest;
-        mangrove_segment::value::text(name).map(Arc::from)
+        Ok(taken)
+    }
+
+    fn name(&mut self) -> Result<Arc<str>> {
+        let length = usize::from(self.u16()?);
+        mangrove_segment::value::text(self.bytes(length)?).map(Arc::from)
     }
 
     fn label(&mut self, kind: ElementKind, has_properties: bool) -> Result<LabelSchema> {

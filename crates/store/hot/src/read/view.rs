@@ -132,6 +132,10 @@ impl GraphView for Reader<'_> {
         Reader::have(self, elements, key)
     }
 
+    fn sources(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        Ok(catalog::sources(self.tables, self.txn)?.into_iter().collect())
+    }
+
     fn search(
         &self,
         of: PropertyId,

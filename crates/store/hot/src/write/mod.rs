@@ -405,6 +405,11 @@ impl GraphWrite for HotTransaction {
         self.delete_property(of)
     }
 
+    fn put_source(&mut self, name: &str, position: &[u8]) -> Result<()> {
+        let tables = self.owned.shared().tables;
+        self.change(|t| catalog::put_source(&tables, t.owned.txn_mut(), name, position))
+    }
+
     fn held_bytes(&self) -> u64 {
         self.owned.large_bytes_kept()
     }

@@ -218,7 +218,8 @@ impl JsonlReader<'_, '_> {
     }
 }
 
-fn value_of(json: &Json<'_>) -> Value {
+/// A JSON value as a property.
+pub fn value_of(json: &Json<'_>) -> Value {
     match json {
         Json::Null => Value::Null,
         Json::Bool(b) => Value::Bool(*b),

@@ -4,6 +4,7 @@ pub mod arrow_table;
 pub mod arrow_type;
 pub mod csv_table;
 pub mod header;
+pub mod json_rows;
 pub mod jsonl;
 pub mod parquet;
 pub mod plan;

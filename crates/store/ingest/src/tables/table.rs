@@ -10,7 +10,7 @@ use mangrove_graph::{ElementKind, Schema, Value};
 use crate::batches::rows::{IdType, Sink};
 use crate::error::{LoadError, Location};
 use crate::tables::arrow_table::{Input, plan_arrow, plan_typed, send_batch, send_columns};
-use crate::tables::plan::{TableHints, TablePlan};
+use crate::tables::plan::{TableHints, TableMapping, TablePlan};
 
 /// The rules of plain tables give each column its meaning; see docs/load.md.
 #[derive(Clone, Debug)]
@@ -49,23 +49,31 @@ pub struct TableInput {
     pub target: Option<Arc<str>>,
     /// Vertices: the column that names them, unless it is called `id`.
     pub key: Option<String>,
+    /// Edges: the columns of their sources and targets, unless these have usual names.
+    pub ends: Option<(String, String)>,
     pub table: Table,
 }
 
 impl TableInput {
     pub fn vertices(label: &str, table: Table) -> Self {
         let (name, label) = (Arc::from(label), Some(label.into()));
-        Self { name, kind: ElementKind::Vertex, label, source: None, target: None, key: None, table }
+        Self { name, kind: ElementKind::Vertex, label, source: None, target: None, key: None, ends: None, table }
     }
 
     pub fn edges(source: Option<&str>, label: &str, target: Option<&str>, table: Table) -> Self {
         let (source, target) = (source.map(Arc::from), target.map(Arc::from));
-        Self { name: label.into(), kind: ElementKind::Edge, label: Some(label.into()), source, target, key: None, table }
+        let (name, label) = (label.into(), Some(label.into()));
+        Self { name, kind: ElementKind::Edge, label, source, target, key: None, ends: None, table }
     }
 
     /// Sets the column that names its vertices.
     pub fn keyed(self, key: Option<String>) -> Self {
         Self { key, ..self }
+    }
+
+    /// Sets the columns of the sources and targets of its edges.
+    pub fn between(self, source: &str, target: &str) -> Self {
+        Self { ends: Some((source.to_owned(), target.to_owned())), ..self }
     }
 
     /// Plans how to read the table into a graph with this schema.
@@ -76,6 +84,10 @@ impl TableInput {
             source: self.source.clone(),
             target: self.target.clone(),
             key: self.key.clone(),
+            mapping: self.ends.as_ref().map(|(source, target)| {
+                let (source, target) = (Some(source.clone()), Some(target.clone()));
+                Arc::new(TableMapping { source, target, ..TableMapping::default() })
+            }),
             stem: self.name.to_string(),
             ..TableHints::default()
         }

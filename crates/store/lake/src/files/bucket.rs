@@ -181,6 +181,17 @@ impl Bucket {
         let all = found.common_prefixes.into_iter().chain(found.objects.into_iter().map(|object| object.location));
         Ok(all.filter_map(|path| path.filename().map(str::to_owned)).collect())
     }
+
+    /// Deletes an object. One that is not there is none.
+    ///
+    /// # Errors
+    /// If the store does not answer, or does not allow it.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        match self.within.wait(self.within.store.delete(&self.path(name)?)) {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.failed("delete", name, &error)),
+        }
+    }
 }
 
 /// Why a request has failed: what the store said, and what to do.
