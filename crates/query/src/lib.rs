@@ -37,8 +37,8 @@ use computed::Computed;
 
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
-pub use execute::{Execution, Items, MapColumn, Maps, Pace, bytes_target, own_maps, run_fragment, whole_maps};
-pub use fleet::{Fleet, Ran};
+pub use execute::{Execution, Items, MapColumn, Maps, Pace, bytes_target, own_maps, run_fragment, run_stages, whole_maps};
+pub use fleet::{Fleet, MeshFleet, MeshPart, MeshRan, Owners, Ran};
 pub use mangrove_graph::CancelToken;
 pub use optimize::{ExplainedStep, Explanation};
 pub use options::{Graph, OnProfile, Parameters, QueryOptions};
@@ -141,7 +141,8 @@ impl Query {
         let with_computed = computed.as_ref().map(|computed| computed.over(view));
         let view = with_computed.as_ref().map_or(view, |view| view as &dyn GraphView);
         optimize::optimize(&mut plan, view, &options.rules_off);
-        if options.profile {
+        let by_estimate = options.fleet.as_ref().is_some_and(|fleet| execute::needs_estimates(&plan, &**fleet));
+        if options.profile || by_estimate {
             plan::estimate(&mut plan, view)?;
         }
         Ok(plan)
@@ -164,9 +165,10 @@ impl Query {
             Some(computed) => optimize::explain(&mut plan, &computed.over(view), &options.rules_off)?,
             None => optimize::explain(&mut plan, view, &options.rules_off)?,
         };
-        if options.fleet.is_some() {
-            let marks = execute::on_nodes(&plan);
-            explanation.steps.iter_mut().zip(marks).for_each(|(step, on_nodes)| step.on_nodes = on_nodes);
+        if let Some(fleet) = &options.fleet {
+            for (step, how) in explanation.steps.iter_mut().zip(execute::on_nodes(&plan, &**fleet)) {
+                (step.on_nodes, step.between_nodes) = (how.in_run, how.in_mesh);
+            }
         }
         Ok(explanation)
     }

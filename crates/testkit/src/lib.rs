@@ -16,6 +16,7 @@
 //! * [`ledger`] — a write load for processes that are killed, or that read while another writes.
 //! * [`graphs`] — large graphs by seed.
 //! * [`interpreter`] — runs Gremlin one traverser at a time, for comparison with the engine.
+//! * [`parts`] — parts of a graph among which the traversers of a query go.
 //! * [`queries`] — random small graphs, and random queries with one right answer.
 
 pub mod canonical;
@@ -25,6 +26,7 @@ pub mod graphs;
 pub mod interpreter;
 pub mod ledger;
 pub mod oracle;
+pub mod parts;
 pub mod queries;
 pub mod random;
 pub mod samples;

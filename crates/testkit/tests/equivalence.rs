@@ -19,13 +19,14 @@ use mangrove_graph::{EdgeRef, GraphView, IdSpace, ReadContext, VertexId};
 use mangrove_query::optimize::RULES;
 use mangrove_query::plan::Plan;
 use mangrove_query::{
-    Crew, CrewOptions, Execution, Fleet, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions, Ran, gremlin,
-    resolve, run_fragment,
+    Crew, CrewOptions, Execution, Fleet, Graph, MeshFleet, MeshRan, Owners, Parameters, Query, QueryError, QueryErrorKind,
+    QueryOptions, Ran, gremlin, resolve, run_fragment,
 };
 use mangrove_testkit::canonical;
 use mangrove_testkit::far::{FAILURES, FailingView, SlowView};
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::interpreter::{Failure, interpret};
+use mangrove_testkit::parts::{PARTS, part_of, run_parts};
 use mangrove_testkit::queries::{RandomQuery, SmallGraph, query};
 use mangrove_testkit::suite::StoreUnderTest;
 use mangrove_testkit::{Oracle, shapes};
@@ -189,12 +190,13 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
     Verdict::Different(runs)
 }
 
-/// Nodes of this process, each with every third element, that run steps.
-struct Nodes(Mutex<Box<dyn GraphView + Send>>);
+/// Nodes of this process, each with every third element, that run steps. Traversers go from node to node, however few they are.
+struct Nodes(Mutex<Vec<Box<dyn GraphView + Send>>>);
 
 impl Nodes {
     fn over(view: &dyn GraphView) -> Option<Arc<Self>> {
-        Some(Arc::new(Self(Mutex::new(view.fork().ok()??))))
+        let views = (0..PARTS).map(|_| view.fork().ok()?).collect::<Option<_>>()?;
+        Some(Arc::new(Self(Mutex::new(views))))
     }
 }
 
@@ -206,7 +208,7 @@ impl std::fmt::Debug for Nodes {
 
 impl Fleet for Nodes {
     fn node_of_vertex(&self, vertex: VertexId) -> u16 {
-        (vertex.local() % 3) as u16
+        part_of(vertex) as u16
     }
 
     fn node_of_edge(&self, edge: &EdgeRef) -> u16 {
@@ -214,9 +216,40 @@ impl Fleet for Nodes {
     }
 
     fn run(&self, messages: Vec<(u16, Vec<u8>)>, limits: &ReadContext) -> Vec<Ran> {
-        let view = self.0.lock().expect("no thread panicked");
-        let answer = |(_, message): (u16, Vec<u8>)| run_fragment(&message, &**view, limits).map_or(Ran::Refused, Ran::Gave);
+        let views = self.0.lock().expect("no thread panicked");
+        let answer = |(node, message): (u16, Vec<u8>)| {
+            run_fragment(&message, &*views[usize::from(node)], limits).map_or(Ran::Refused, Ran::Gave)
+        };
         messages.into_iter().map(answer).collect()
+    }
+
+    fn mesh(&self) -> Option<&dyn MeshFleet> {
+        Some(self)
+    }
+}
+
+impl Owners for Nodes {
+    fn parts(&self) -> usize {
+        PARTS
+    }
+
+    fn part_of_vertex(&self, vertex: VertexId) -> usize {
+        part_of(vertex)
+    }
+
+    fn part_of_edge(&self, edge: &EdgeRef) -> usize {
+        part_of(edge.source)
+    }
+}
+
+impl MeshFleet for Nodes {
+    fn moved_min(&self) -> f64 {
+        0.0
+    }
+
+    fn run_all(&self, messages: Vec<Vec<u8>>, limits: &ReadContext) -> Option<MeshRan> {
+        let mut views = self.0.lock().expect("no thread panicked");
+        run_parts(views.iter_mut().collect(), |view| &***view, messages, limits)
     }
 }
 

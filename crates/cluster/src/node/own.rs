@@ -16,13 +16,13 @@ use crate::overlay::Overlay;
 use crate::section::Recorder;
 use crate::transaction::{Change, INLINE_BYTES};
 
-/// Runs small queries for clients, steps of others, and parts of their analyses.
+/// Runs small queries for clients, steps of others, and parts of what several nodes do in rounds.
 pub trait Runner: Send + Sync {
     /// Runs a query that writes, for somebody; `None` if whoever asks must run it. Then nothing of it was stored.
     fn run(&self, query: &[u8], request: RequestId, who: &str, limits: ReadContext) -> Option<Ran>;
 
-    /// Answers a word about an analysis, within these limits; `None` if no analyses run here. `session` is the number of who says it.
-    fn analyze(&self, _asked: &[u8], _session: u64, _limits: ReadContext) -> Option<Result<Vec<u8>>> {
+    /// Answers a word about work in rounds, within these limits; `None` if there is none here. `session` is the number of who says it.
+    fn rounds(&self, _asked: &[u8], _session: u64, _limits: ReadContext) -> Option<Result<Vec<u8>>> {
         None
     }
 

@@ -45,8 +45,8 @@ pub struct Session {
     who: String,
     /// No other session of this process has it.
     number: u64,
-    /// Whether the client has said something about an analysis.
-    analyzes: AtomicBool,
+    /// Whether the client has said something about work in rounds.
+    has_rounds: AtomicBool,
     held: Mutex<HashMap<(u16, u64), u32>>,
     turns: Mutex<HashMap<u64, Turn>>,
     /// Turns that were given back before they were asked for: messages of one client may overtake each other.
@@ -58,9 +58,9 @@ pub struct Session {
 impl Session {
     pub fn new(node: Arc<Node>, who: String) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        let (number, analyzes) = (LAST.fetch_add(1, Ordering::Relaxed), AtomicBool::new(false));
+        let (number, has_rounds) = (LAST.fetch_add(1, Ordering::Relaxed), AtomicBool::new(false));
         let (held, turns, ended, outcomes) = (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
-        Self { node, who, number, analyzes, held, turns, ended, outcomes }
+        Self { node, who, number, has_rounds, held, turns, ended, outcomes }
     }
 
     fn turns(&self) -> MutexGuard<'_, HashMap<u64, Turn>> {
@@ -110,7 +110,7 @@ impl Session {
             }
             Call::Ask { shard, number, left, ask } => self.ask(shard, number, left, ask, cancel),
             Call::Run { request, left, query } => self.run(request, left, &query, cancel),
-            Call::Analyze { left, asked } => self.analyze(left, &asked.0, cancel),
+            Call::Rounds { left, asked } => self.rounds(left, &asked.0, cancel),
             Call::Fragment { left, number, asked } => self.fragment(left, number, &asked.0, cancel),
             Call::Outcome(request) => self.outcome(request),
             Call::Begin { turn, patience } => Ok(self.begin(turn, patience)),
@@ -222,13 +222,13 @@ impl Session {
         Ok(Reply::Ran { given, commits })
     }
 
-    fn analyze(&self, left: Option<Duration>, asked: &[u8], cancel: CancelToken) -> Result<Reply> {
+    fn rounds(&self, left: Option<Duration>, asked: &[u8], cancel: CancelToken) -> Result<Reply> {
         let Some(runner) = self.node.runner() else { return Ok(Reply::NotRun) };
-        self.analyzes.store(true, Ordering::Relaxed);
+        self.has_rounds.store(true, Ordering::Relaxed);
         let deadline = left.map(|left| Instant::now() + left.min(LONGEST));
         let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
-        match runner.analyze(asked, self.number, limits) {
-            Some(told) => Ok(Reply::Analyzed(Opaque(told?))),
+        match runner.rounds(asked, self.number, limits) {
+            Some(told) => Ok(Reply::Rounds(Opaque(told?))),
             None => Ok(Reply::NotRun),
         }
     }
@@ -331,7 +331,7 @@ impl Drop for Session {
                 (0..count).for_each(|_| host.release(number));
             }
         }
-        if self.analyzes.load(Ordering::Relaxed)
+        if self.has_rounds.load(Ordering::Relaxed)
             && let Some(runner) = self.node.runner()
         {
             runner.has_gone(self.number);

@@ -108,9 +108,9 @@ pub enum Call {
     DropShard {
         shard: u16,
     },
-    /// A word about an analysis that runs on several nodes. Those who analyse know what it means. What a client has begun in this way ends with
-    /// its connection.
-    Analyze {
+    /// A word about work that several nodes do together, in rounds. Those who do it know what it means. What a client has begun in this way ends
+    /// with its connection.
+    Rounds {
         left: Option<Duration>,
         asked: Opaque,
     },
@@ -140,7 +140,7 @@ pub enum Reply {
         given: Vec<u8>,
         commits: bool,
     },
-    /// Whoever asked must run the query, the steps, or the analysis. Nothing of it was stored.
+    /// Whoever asked must run the query, the steps, or the work in rounds. Nothing of it was stored.
     NotRun,
     /// The turn is yours.
     Turn,
@@ -170,8 +170,8 @@ pub enum Reply {
     Stopping,
     ShardTaken,
     ShardDropped,
-    /// What is said of an analysis.
-    Analyzed(Opaque),
+    /// What is said of work in rounds.
+    Rounds(Opaque),
     /// What the steps gave.
     Fragment(Opaque),
 }

@@ -14,7 +14,7 @@ use mangrove_graph::{Catalog, ElementKind, GraphError, GraphView, GraphWrite, Re
 use mangrove_link::{GraphAddress, Ways};
 use mangrove_query::{Fleet, Parameters, Query, QueryOptions};
 
-use super::fragments::{CutFleet, LastSchema};
+use super::fragments::{CutFleet, Remembered};
 use super::runner::{self, Given, NamedSchema};
 use super::{analysis, unexpected};
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, GraphParts, InParts, RanInParts, ViewLater};
@@ -35,8 +35,8 @@ pub struct ClusterBackend {
     writing: Arc<Mutex<Vec<Writer>>>,
     /// The schema that came last with the results of a query that a node has run.
     told: Mutex<Option<NamedSchema>>,
-    /// The schema that queries have read last.
-    read: Arc<LastSchema>,
+    /// What queries have learned of the nodes.
+    remembered: Arc<Remembered>,
 }
 
 /// The graphs to which this process is connected, each by the addresses that led to it. All handles of one share their connections, and read what
@@ -47,8 +47,13 @@ impl ClusterBackend {
     /// Connects to the nodes of an address.
     pub fn connect(address: &GraphAddress, is_read_only: bool) -> Result<Self> {
         let wanted = address.to_string();
-        let over =
-            |gateway| Self { gateway, is_read_only, writing: Arc::default(), told: Mutex::default(), read: Arc::default() };
+        let over = |gateway| Self {
+            gateway,
+            is_read_only,
+            writing: Arc::default(),
+            told: Mutex::default(),
+            remembered: Arc::default(),
+        };
         if let Some(gateway) = connected(|known, _| known == wanted) {
             return Ok(over(gateway));
         }
@@ -99,14 +104,14 @@ fn settle(gateway: &Gateway, limits: Option<&ReadContext>) {
 
 impl Backend for ClusterBackend {
     fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
-        let view = ClusterRead::new(&self.gateway, self.gateway.cut(limits.as_ref())?, &self.read);
+        let view = ClusterRead::new(&self.gateway, self.gateway.cut(limits.as_ref())?, &self.remembered);
         view.limits.set(limits);
         Ok(Box::new(view))
     }
 
     fn view_later(&self) -> Option<ViewLater> {
-        let (gateway, read) = (self.gateway.clone(), self.read.clone());
-        Some(Box::new(move || Ok(Box::new(ClusterRead::new(&gateway, gateway.cut(None)?, &read)))))
+        let (gateway, remembered) = (self.gateway.clone(), self.remembered.clone());
+        Some(Box::new(move || Ok(Box::new(ClusterRead::new(&gateway, gateway.cut(None)?, &remembered)))))
     }
 
     fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
@@ -260,15 +265,16 @@ struct ClusterRead {
     cut: Arc<HeldCut>,
     limits: Limits,
     placement: Placement,
-    read: Arc<LastSchema>,
+    remembered: Arc<Remembered>,
     gateway: Arc<Gateway>,
 }
 
 impl ClusterRead {
-    fn new(gateway: &Arc<Gateway>, cut: Arc<HeldCut>, read: &Arc<LastSchema>) -> Self {
+    fn new(gateway: &Arc<Gateway>, cut: Arc<HeldCut>, remembered: &Arc<Remembered>) -> Self {
         let limits = Limits::default();
         let placement = gateway.placement();
-        Self { graph: cut.graph(placement, &limits), cut, limits, placement, read: read.clone(), gateway: gateway.clone() }
+        let (graph, remembered, gateway) = (cut.graph(placement, &limits), remembered.clone(), gateway.clone());
+        Self { graph, cut, limits, placement, remembered, gateway }
     }
 }
 
@@ -310,7 +316,7 @@ impl BackendView for ClusterRead {
     }
 
     fn fleet(&self) -> Option<Arc<dyn Fleet>> {
-        Some(Arc::new(CutFleet::new(&self.cut, &self.read)))
+        Some(Arc::new(CutFleet::new(&self.cut, &self.remembered)))
     }
 }
 

@@ -17,9 +17,11 @@ use mangrove_cluster::Placement;
 use mangrove_cluster::gateway::{CutNodes, HeldCut, Limits, Peer};
 use mangrove_cluster::wire::{Call, Opaque, Reply, from_bytes, to_bytes};
 use mangrove_graph::{EdgeRef, GraphError, ReadContext, Result, Schema, VertexId};
-use mangrove_query::{Fleet, Ran, run_fragment};
+use mangrove_query::{Fleet, MeshFleet, Ran, run_fragment};
 use serde::{Deserialize, Serialize};
 
+use super::mesh::CutMesh;
+use super::rounds::crew::NodeNames;
 use super::runner::{NamedSchema, drawn};
 use super::unexpected;
 
@@ -44,13 +46,17 @@ enum StepsTold {
     Schema,
 }
 
-/// The schema that this process reads last, with its name.
+/// What a client remembers of a graph and its nodes from query to query.
 #[derive(Default)]
-pub struct LastSchema(Mutex<Option<NamedSchema>>);
+pub struct Remembered {
+    /// The schema that it has read last, with its name.
+    schema: Mutex<Option<NamedSchema>>,
+    names: Arc<NodeNames>,
+}
 
-impl LastSchema {
+impl Remembered {
     fn named(&self, schema: &Arc<Schema>) -> NamedSchema {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.schema.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
             Some(last) if Arc::ptr_eq(&last.schema, schema) => last.clone(),
             _ => last.insert(NamedSchema { name: drawn(), schema: schema.clone() }).clone(),
@@ -62,11 +68,14 @@ impl LastSchema {
 pub struct CutFleet {
     nodes: CutNodes,
     schema: NamedSchema,
+    mesh: Option<CutMesh>,
 }
 
 impl CutFleet {
-    pub fn new(cut: &Arc<HeldCut>, last: &LastSchema) -> Self {
-        Self { nodes: CutNodes::new(cut.clone()), schema: last.named(&cut.seen.schema) }
+    pub fn new(cut: &Arc<HeldCut>, remembered: &Remembered) -> Self {
+        let schema = remembered.named(&cut.seen.schema);
+        let mesh = CutMesh::new(cut, &schema, &remembered.names);
+        Self { nodes: CutNodes::new(cut.clone()), schema, mesh }
     }
 
     /// What a node makes of a message.
@@ -122,43 +131,20 @@ impl Fleet for CutFleet {
         };
         told.into_iter().map(ran).collect()
     }
+
+    fn mesh(&self) -> Option<&dyn MeshFleet> {
+        self.mesh.as_ref().map(|mesh| mesh as &dyn MeshFleet)
+    }
 }
 
-/// Runs steps for clients, at a node.
-pub struct Fragments {
-    /// The way to the node itself.
-    own: Arc<dyn Peer>,
-    placement: Placement,
-    /// The schemas that clients have told, the latest last.
-    schemas: Mutex<Vec<NamedSchema>>,
-}
+/// The schemas that clients have told a node, the latest last.
+#[derive(Default)]
+pub struct Schemas(Mutex<Vec<NamedSchema>>);
 
-impl Fragments {
-    pub fn new(own: Arc<dyn Peer>, placement: Placement) -> Self {
-        Self { own, placement, schemas: Mutex::default() }
-    }
-
-    /// Answers a client that keeps this point of the log.
-    ///
-    /// # Errors
-    /// If the bytes cannot be read.
-    pub fn answer(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Result<Vec<u8>> {
-        let Steps { name, schema, message } = from_bytes(asked)?;
-        let told = match self.schema(name, schema) {
-            None => StepsTold::Schema,
-            Some(schema) => {
-                let (cut, reader) = (HeldCut::of_node(number, &self.own, self.placement, schema), Limits::default());
-                reader.set(Some(limits.clone()));
-                let given = run_fragment(&message.0, &cut.graph(self.placement, &reader), limits);
-                given.map_or(StepsTold::Refused, |answer| StepsTold::Gave(Opaque(answer)))
-            }
-        };
-        to_bytes(&told)
-    }
-
-    /// The schema of a name, if it was told now or before.
-    fn schema(&self, name: u128, told: Option<Arc<Schema>>) -> Option<Arc<Schema>> {
-        let mut known = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+impl Schemas {
+    /// The schema of a name, if it is told now or was told before.
+    pub fn get(&self, name: u128, told: Option<Arc<Schema>>) -> Option<Arc<Schema>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(same) = known.iter().find(|known| known.name == name) {
             return Some(same.schema.clone());
         }
@@ -168,5 +154,37 @@ impl Fragments {
         }
         known.push(NamedSchema { name, schema: schema.clone() });
         Some(schema)
+    }
+}
+
+/// Runs steps for clients, at a node.
+pub struct Fragments {
+    /// The way to the node itself.
+    own: Arc<dyn Peer>,
+    placement: Placement,
+    schemas: Arc<Schemas>,
+}
+
+impl Fragments {
+    pub fn new(own: Arc<dyn Peer>, placement: Placement, schemas: Arc<Schemas>) -> Self {
+        Self { own, placement, schemas }
+    }
+
+    /// Answers a client that keeps this point of the log.
+    ///
+    /// # Errors
+    /// If the bytes cannot be read.
+    pub fn answer(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Result<Vec<u8>> {
+        let Steps { name, schema, message } = from_bytes(asked)?;
+        let told = match self.schemas.get(name, schema) {
+            None => StepsTold::Schema,
+            Some(schema) => {
+                let (cut, reader) = (HeldCut::of_node(number, &self.own, self.placement, schema), Limits::default());
+                reader.set(Some(limits.clone()));
+                let given = run_fragment(&message.0, &cut.graph(self.placement, &reader), limits);
+                given.map_or(StepsTold::Refused, |answer| StepsTold::Gave(Opaque(answer)))
+            }
+        };
+        to_bytes(&told)
     }
 }

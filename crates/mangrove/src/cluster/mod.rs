@@ -4,9 +4,12 @@
 //!   backend   the graph as a database
 //!   node      a process of it: its shards, and where it listens
 //!   stores    where its shards are on its disk
-//!   runner    what a node runs for clients: small queries that write, steps of others, and parts of analyses
+//!   runner    what a node runs for clients: small queries that write, steps of others, and parts of jobs
 //!   fragments steps of queries that run at the nodes
+//!   jobs      the parts of a node in what several nodes do in rounds
 //!   analysis  vertex programs on the nodes
+//!   mesh      steps of queries whose traversers go from node to node
+//!   rounds    work of several nodes, in step with their client
 //!   nodes     its nodes together: which shards they have, how they are, and their end
 //!   moves     shards that go from node to node
 //!   balance   which should go where
@@ -18,9 +21,12 @@ mod backend;
 mod backups;
 mod balance;
 mod fragments;
+mod jobs;
+mod mesh;
 mod moves;
 mod node;
 mod nodes;
+mod rounds;
 mod runner;
 mod stores;
 

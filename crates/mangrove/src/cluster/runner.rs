@@ -1,4 +1,4 @@
-//! What a node runs for clients: steps of queries, parts of analyses, and small queries that write.
+//! What a node runs for clients: steps of queries, parts of what several nodes do in rounds, and small queries that write.
 //!
 //! The node that has the turn to write runs these queries. From a client, each of their steps would be a message.
 
@@ -13,8 +13,9 @@ use mangrove_graph::{Catalog, GraphError, ReadContext, Result, Schema, Uuid, Val
 use mangrove_query::{Graph, Outlook, Parameters, Procedures, Query, QueryOptions};
 use serde::{Deserialize, Serialize};
 
-use super::analysis::{Analyses, Shelf};
-use super::fragments::Fragments;
+use super::analysis::Shelf;
+use super::fragments::{Fragments, Schemas};
+use super::jobs::Jobs;
 use crate::describe::Described;
 use crate::memory::Memory;
 use crate::prepared::Prepared;
@@ -96,13 +97,13 @@ fn unread() -> GraphError {
     GraphError::Storage { message, source: None }
 }
 
-/// Runs queries, steps of queries, and parts of analyses, at a node.
+/// Runs queries, steps of queries, and parts of jobs, at a node.
 pub struct NodeRunner {
     transactions: OwnTransactions,
     prepared: Prepared,
     /// The last schema that was named.
     named: Mutex<NamedSchema>,
-    analyses: Analyses,
+    jobs: Jobs,
     fragments: Fragments,
 }
 
@@ -115,11 +116,12 @@ impl NodeRunner {
         own: Arc<dyn Peer>,
         objects: Option<Arc<dyn Objects>>,
     ) -> Self {
-        let fragments = Fragments::new(own.clone(), gateway.placement());
+        let schemas = Arc::new(Schemas::default());
+        let fragments = Fragments::new(own.clone(), gateway.placement(), schemas.clone());
         let shelf = Shelf { objects, graph: node.graph().name.clone() };
-        let analyses = Analyses::new(name, gateway.clone(), own, shelf);
+        let jobs = Jobs::new(name, gateway.clone(), own, shelf, schemas);
         let named = Mutex::new(NamedSchema { name: drawn(), schema: Arc::default() });
-        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), named, analyses, fragments }
+        Self { transactions: OwnTransactions::new(node, gateway), prepared: Prepared::default(), named, jobs, fragments }
     }
 
     /// The schema with its name: that of the last one, if it is the same.
@@ -164,8 +166,8 @@ impl Runner for NodeRunner {
         Some(Ran { given, outcome })
     }
 
-    fn analyze(&self, asked: &[u8], session: u64, limits: ReadContext) -> Option<Result<Vec<u8>>> {
-        Some(self.analyses.answer(asked, session, limits))
+    fn rounds(&self, asked: &[u8], session: u64, limits: ReadContext) -> Option<Result<Vec<u8>>> {
+        Some(self.jobs.answer(asked, session, limits))
     }
 
     fn fragment(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Option<Result<Vec<u8>>> {
@@ -173,7 +175,7 @@ impl Runner for NodeRunner {
     }
 
     fn has_gone(&self, session: u64) {
-        self.analyses.has_gone(session);
+        self.jobs.has_gone(session);
     }
 }
 

@@ -6,6 +6,7 @@ use crate::diagnostics::Span;
 use crate::error::Result;
 use crate::execute::data::maps::ARRAY_MIN;
 use crate::execute::fleet::FleetOp;
+use crate::execute::mesh::MeshOp;
 use crate::execute::modulators::by::ByOp;
 use crate::execute::ops::barrier::{BulkOp, GatherOp, OrderLocal, OrderOp, SackBarrierOp};
 use crate::execute::ops::between::{BetweenOp, Wanted};
@@ -49,20 +50,31 @@ use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::fragment::{Fragment, Reach};
 use crate::plan::keys::{any_column, read_of_all, takes_maps};
 use crate::plan::locate::run_length;
+use crate::plan::mesh;
 use crate::plan::paths::{PATHS, PathMode, last_uses};
 use crate::plan::*;
 use crate::stack::deep;
 
-/// The chain of a whole query. With a reach, helpers run fragments of it. With a fleet, nodes run others.
-pub fn root(plan: &Plan, mode: PathMode, helpers: Option<Reach>, has_fleet: bool) -> Result<Chain> {
+/// What the nodes of a graph do for a query.
+#[derive(Clone, Copy, Default)]
+pub struct NodesRole {
+    /// They run fragments.
+    pub fragments: bool,
+    /// Traversers go from node to node, if at least so many are expected to move.
+    pub mesh: Option<f64>,
+}
+
+/// The chain of a whole query. With a reach, helpers run fragments of it. Nodes may run others.
+pub fn root(plan: &Plan, mode: PathMode, helpers: Option<Reach>, nodes: NodesRole) -> Result<Chain> {
     let reads = |node: &StepNode| reads_past(&node.step);
     let forgets = mode != PathMode::Off && !plan.source.paths;
     let last_reader = if forgets { plan.traversal.steps.iter().rposition(reads) } else { None };
-    let fleet = has_fleet.then_some(&plan.source);
+    let fleet = nodes.fragments.then_some(&plan.source);
+    let mesh = nodes.mesh.map(|moved_min| (&plan.source, moved_min));
     let last_uses = if mode == PathMode::Slots { last_uses(&plan.traversal) } else { Vec::new() };
     chain(
         &plan.traversal,
-        ChainRole { start: true, helpers, fleet, last_reader, last_uses: &last_uses, columns: Some(0), later: &[] },
+        ChainRole { start: true, helpers, fleet, mesh, last_reader, last_uses: &last_uses, columns: Some(0), later: &[] },
     )
 }
 
@@ -80,6 +92,8 @@ struct ChainRole<'a> {
     helpers: Option<Reach>,
     /// The source of the query, if nodes may run some of the steps.
     fleet: Option<&'a SourceConfig>,
+    /// The source of the query, and how many traversers must be expected to move before they go from node to node.
+    mesh: Option<(&'a SourceConfig, f64)>,
     /// The last step that asks where traversers have been. Later steps can forget the path.
     last_reader: Option<usize>,
     /// The last step that gives or reads each label. Later steps can forget it.
@@ -112,13 +126,22 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
     let next_run = |at: usize| if place.fleet.is_some() { (at..steps.len()).find(|at| run_at(*at) > 0) } else { None };
     // Helpers would take the steps before a run together with some of the run.
     let helpers = place.helpers.filter(|_| next_run(0).is_none());
+    let mesh = place.mesh.and_then(|(source, moved_min)| Some((source, mesh::at_start(steps, moved_min)?)));
     let (mut at, mut is_prepared, mut first) = (0, false, 0);
     while at < steps.len() {
         let fragment = match helpers {
             Some(reach) if !is_prepared => Fragment::leading(&steps[at..], reach),
             _ => None,
         };
-        if let Some((source, run @ 1..)) = place.fleet.map(|source| (source, run_at(at))) {
+        if let Some((source, (first, mesh))) = &mesh
+            && at == *first
+        {
+            at += mesh.steps.len();
+            let role = ChainRole { start: place.start && *first == 0, mesh: None, ..place };
+            let columns = place.columns_before(&steps[at..]);
+            let here = chain(&Traversal { steps: mesh.steps.to_vec() }, ChainRole { columns, ..role })?;
+            links.push(Link::new(Box::new(MeshOp::new(mesh, source, here)), Vec::new(), Span::default()));
+        } else if let Some((source, run @ 1..)) = place.fleet.map(|source| (source, run_at(at))) {
             let run = Traversal { steps: steps[at..at + run].to_vec() };
             at += run.steps.len();
             let here = serial(&run, None)?;
@@ -139,8 +162,10 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
             }
             let columns = place.columns_before(&steps[at + 1..]);
             // What is known here of the elements is not known to nodes.
-            let (start, later) = (place.start && at == 0, &steps[at + 1..next_run(at + 1).unwrap_or(steps.len())]);
-            let role = ChainRole { start, last_reader: None, last_uses: &[], columns, later, ..place };
+            let next_mesh = mesh.iter().map(|(_, (first, _))| *first).find(|first| at < *first);
+            let later = &steps[at + 1..next_mesh.or_else(|| next_run(at + 1)).unwrap_or(steps.len())];
+            let start = place.start && at == 0;
+            let role = ChainRole { start, mesh: None, last_reader: None, last_uses: &[], columns, later, ..place };
             let op = if is_prepared { compile_prepared(&node.step, role)? } else { compile(&node.step, role)? };
             is_prepared = false;
             let mut link = Link::new(op, node.labels.clone(), node.span);

@@ -91,7 +91,7 @@ impl FleetOp {
         let head = MessageHead { mode, may_go_deep: cx.shared.may_go_deep, bytes_max };
         let to_node = |(node, rows): &Part| {
             let elements = if parts.len() == 1 { portion.items.clone() } else { portion.items.gather(rows) };
-            Some((*node, message(head, plan, elements)?))
+            Some((*node, message(head, plan, &Batch::new(elements))?))
         };
         parts.iter().map(to_node).collect()
     }

@@ -25,7 +25,7 @@ const HELD_BYTES_MAX: usize = 64 << 20;
 /// because they fail, because the view does not have what they read, because the answer is too large, or because the message has another
 /// version.
 pub fn run_fragment(message: &[u8], view: &dyn GraphView, limits: &ReadContext) -> Option<Vec<u8>> {
-    let (head, plan, elements) = read_message(message)?;
+    let (head, plan, Batch { items: elements, .. }) = read_message(message)?;
     let plan = Plan::from_bytes(plan).ok().filter(|plan| is_run(&plan.traversal.steps))?;
     let options = QueryOptions {
         timeout: limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),

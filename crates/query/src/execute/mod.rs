@@ -18,11 +18,13 @@ mod compile;
 mod data;
 mod fleet;
 mod fragment;
+mod mesh;
 mod modulators;
 mod ops;
 mod parallel;
 mod reads;
 mod run;
+mod stages;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,14 +33,17 @@ use mangrove_graph::Value;
 
 use crate::computed::Computed;
 use crate::error::{QueryError, Result};
+use crate::fleet::{Fleet, MeshFleet};
 use crate::options::{Graph, OnProfile, QueryOptions};
 use crate::plan::facts::{Reads, Writes};
 use crate::plan::locate::in_runs;
+use crate::plan::mesh::{at_start, in_mesh};
 use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
 use crate::plan::{Plan, Step};
 use crate::profile::Profile;
 
+use compile::NodesRole;
 use data::batch::Batch;
 use data::sent;
 use ops::call;
@@ -48,12 +53,13 @@ use run::help::Help;
 use run::nesting;
 use run::profile::{self, Counters};
 
-use crate::plan::paths;
+use crate::plan::paths::{self, PathMode};
 pub use data::items::Items;
 pub use data::maps::{MapColumn, Maps};
 pub use fragment::run_fragment;
 pub use reads::columns::{own_maps, whole_maps};
 pub use run::pace::{Pace, bytes_target};
+pub use stages::run_stages;
 
 /// A running query. It does not hold the graph: pass the same one to each call.
 pub struct Execution {
@@ -110,7 +116,8 @@ impl Execution {
             shared.counters = Some(Counters::of(&plan.traversal));
             profile = Some(Profile::of(&plan.traversal));
         }
-        let mut chain = compile::root(&plan, mode, help.as_ref().map(Help::reach), fleet.is_some())?;
+        let nodes = fleet.as_ref().map_or(NodesRole::default(), |fleet| nodes_role(&plan, mode, &**fleet));
+        let mut chain = compile::root(&plan, mode, help.as_ref().map(Help::reach), nodes)?;
         (shared.help, shared.fleet) = (help, fleet);
         chain.reset(1);
         let mut start = Batch::new(Items::Values(vec![Value::Null]));
@@ -265,15 +272,42 @@ impl Drop for Run {
 
 /// Whether nodes may run steps of a plan. They know no side effect of the query, and no property that it computes.
 fn may_leave(plan: &Plan, one_by_one: bool) -> bool {
-    !plan.source.fragments_off && !one_by_one && !plan.traversal.touches().1.any_of(Writes::GRAPH.and(Writes::COMPUTED))
+    !one_by_one && !plan.traversal.touches().1.any_of(Writes::GRAPH.and(Writes::COMPUTED))
 }
 
-/// For each step of a plan, in the order of its outline, whether nodes run it.
-pub(crate) fn on_nodes(plan: &Plan) -> Vec<bool> {
-    match may_leave(plan, compile::one_by_one(plan)) {
-        true => in_runs(&plan.traversal),
-        false => Vec::new(),
+/// What the nodes may do for a plan that they may run steps of.
+fn nodes_role(plan: &Plan, mode: PathMode, fleet: &dyn Fleet) -> NodesRole {
+    let source = &plan.source;
+    let is_bare = mode == PathMode::Off && source.sack.is_none() && !source.bulk_off && !source.mesh_off;
+    let mesh = if is_bare { fleet.mesh() } else { None };
+    NodesRole { fragments: !source.fragments_off, mesh: mesh.map(MeshFleet::moved_min) }
+}
+
+/// How the nodes of a graph run a step, together with steps beside it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct OnNodes {
+    pub in_run: bool,
+    pub in_mesh: bool,
+}
+
+/// For each step of a plan with estimates, in the order of its outline, how nodes run it.
+pub(crate) fn on_nodes(plan: &Plan, fleet: &dyn Fleet) -> Vec<OnNodes> {
+    if !may_leave(plan, compile::one_by_one(plan)) {
+        return Vec::new();
     }
+    let role = nodes_role(plan, paths::path_mode(plan, plan.traversal.touches().0), fleet);
+    let meshed = role.mesh.map_or(Vec::new(), |moved_min| in_mesh(&plan.traversal, moved_min));
+    let runs = in_runs(&plan.traversal);
+    let how = |(at, in_run): (usize, bool)| {
+        let in_mesh = meshed.get(at) == Some(&true);
+        OnNodes { in_run: in_run && role.fragments && !in_mesh, in_mesh }
+    };
+    runs.into_iter().enumerate().map(how).collect()
+}
+
+/// Whether the steps of a plan decide by their estimates what nodes do.
+pub(crate) fn needs_estimates(plan: &Plan, fleet: &dyn Fleet) -> bool {
+    !plan.source.mesh_off && fleet.mesh().is_some() && at_start(&plan.traversal.steps, 0.0).is_some()
 }
 
 /// Reads a batch of traversers from its bytes and writes it again; `None` if the bytes are no batch. For tests of the format.

@@ -3,7 +3,7 @@
 
 use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
-use crate::plan::facts::{Flow, Order, Reads, Rows, Writes};
+use crate::plan::order::{forgets_order, ignores_order};
 use crate::plan::paths::PathMode;
 use crate::plan::{Repeat, Step, Traversal};
 
@@ -35,35 +35,6 @@ fn free_question(child: &mut Traversal) {
     if child.steps.iter().all(|node| ignores_order(&node.step)) {
         child.steps.iter_mut().for_each(|node| free(&mut node.step));
     }
-}
-
-/// Whether the result is the same for every order of the same traversers.
-fn forgets_order(step: &Step) -> bool {
-    step.facts().order == Order::Forgets
-}
-
-/// Whether another input order gives the same traversers in another order.
-fn ignores_order(step: &Step) -> bool {
-    let facts = step.facts();
-    let is_stable = facts.order == Order::Keeps
-        && !facts.reads.any_of(Reads::CHANCE.and(Reads::PROCEDURE))
-        && facts.writes == Writes::NOTHING;
-    let passes = match facts.flow {
-        Flow::Each | Flow::Stream => true,
-        Flow::Barrier => facts.rows == Rows::Same,
-        Flow::Branch => matches!(step, Step::Repeat(_)),
-    };
-    let mut ignores = is_stable && passes;
-    step.for_each_child(&mut |child| ignores &= child_ignores_order(child));
-    if let Step::Repeat(repeat) = step {
-        ignores &= repeat.body.steps.iter().all(|node| ignores_order(&node.step));
-    }
-    ignores
-}
-
-/// A child runs for each traverser by itself. So only side effects could reveal the order.
-fn child_ignores_order(child: &Traversal) -> bool {
-    !child.any(&|node| node.step.has_side_effect())
 }
 
 fn free(step: &mut Step) {

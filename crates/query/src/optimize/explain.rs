@@ -37,6 +37,8 @@ pub struct ExplainedStep {
     pub flow: Flow,
     /// Whether the nodes of the graph run it, together with steps beside it.
     pub on_nodes: bool,
+    /// Whether traversers take it from node to node.
+    pub between_nodes: bool,
 }
 
 impl Explanation {
@@ -55,7 +57,7 @@ impl Explanation {
     /// One JSON object: `original`, `rules` (objects with `rule` and `plan`), `steps` with the fields of [`ExplainedStep`].
     pub fn to_json(&self) -> String {
         let rules: Vec<_> = self.rules.iter().map(|(rule, plan)| json!({ "rule": rule, "plan": plan })).collect();
-        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint.as_ref().map(ToString::to_string), "expected": s.expected, "flow": s.flow.name(), "on_nodes": s.on_nodes });
+        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint.as_ref().map(ToString::to_string), "expected": s.expected, "flow": s.flow.name(), "on_nodes": s.on_nodes, "between_nodes": s.between_nodes });
         let steps: Vec<_> = self.steps.iter().map(step).collect();
         json!({ "original": self.original, "rules": rules, "steps": steps }).to_string()
     }
@@ -72,12 +74,17 @@ impl fmt::Display for Explanation {
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         writeln!(f, "\n{:width$}  expected  flow     access", "step")?;
         for (step, name) in self.steps.iter().zip(names) {
-            let line = format!(
-                "{name:width$}  {:8.0}  {:7}  {}",
-                step.expected,
-                step.flow.name(),
-                step.access.as_deref().unwrap_or(if step.on_nodes { "on the nodes" } else { "" })
-            );
+            let way = match step {
+                ExplainedStep { between_nodes: true, .. } => "from node to node",
+                ExplainedStep { on_nodes: true, .. } => "on the nodes",
+                _ => "",
+            };
+            let access = match &step.access {
+                Some(access) if step.between_nodes => format!("{access}, {way}"),
+                Some(access) => access.clone(),
+                None => way.to_owned(),
+            };
+            let line = format!("{name:width$}  {:8.0}  {:7}  {access}", step.expected, step.flow.name());
             writeln!(f, "{}", line.trim_end())?;
         }
         self.steps.iter().filter_map(|step| step.hint.as_ref()).try_for_each(|hint| writeln!(f, "\nhint: {hint}"))
@@ -111,6 +118,7 @@ pub fn explain(plan: &mut Plan, catalog: &dyn Catalog, rules_off: &[String]) -> 
             expected: row.node.estimate.unwrap_or_default(),
             flow: row.node.step.facts().flow,
             on_nodes: false,
+            between_nodes: false,
         })
     };
     let steps = outline(&plan.traversal).into_iter().map(explained).collect::<Result<_>>()?;

@@ -79,10 +79,11 @@ pub enum ChainPosition {
     Child,
 }
 
-pub const RULES: [Rule; 19] = [
+pub const RULES: [Rule; 20] = [
     switches::PATHS,
     switches::INDEX,
     switches::FRAGMENTS,
+    switches::MESH,
     combine_filters::RULE,
     reorder_filters::RULE,
     scan_filters::RULE,

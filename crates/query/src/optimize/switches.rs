@@ -19,3 +19,9 @@ pub(super) const FRAGMENTS: Rule = Rule {
     description: "the nodes of a graph run steps that read several times what is stored with an element",
     way: Way::Switch(|source| source.fragments_off = true),
 };
+
+pub(super) const MESH: Rule = Rule {
+    name: "mesh",
+    description: "if nobody can see their order, traversers go from node to node",
+    way: Way::Switch(|source| source.mesh_off = true),
+};

@@ -58,12 +58,14 @@ impl<'a> Fragment<'a> {
 
     /// The steps of a helper.
     pub fn traversal(&self) -> Traversal {
-        let partial = self.barrier.map(|barrier| {
-            let of = Traversal { steps: vec![StepNode { labels: Vec::new(), ..barrier.clone() }] };
-            StepNode { step: Step::Partial(of), labels: Vec::new(), ..barrier.clone() }
-        });
-        Traversal { steps: self.steps.iter().cloned().chain(partial).collect() }
+        Traversal { steps: self.steps.iter().cloned().chain(self.barrier.map(partial)).collect() }
     }
+}
+
+/// The partial step of a barrier.
+pub(super) fn partial(barrier: &StepNode) -> StepNode {
+    let of = Traversal { steps: vec![StepNode { labels: Vec::new(), ..barrier.clone() }] };
+    StepNode { step: Step::Partial(of), labels: Vec::new(), ..barrier.clone() }
 }
 
 /// The number of leading steps that a helper can run for one traverser after the other.

@@ -30,7 +30,7 @@ const STORED: Reads = Reads::OWN.and(Reads::EDGES);
 
 /// Where a traverser stands, as the node sees it that got the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stand {
+pub(super) enum Stand {
     /// On an element that is stored with the one it came with.
     Here,
     /// On anything else.
@@ -93,7 +93,7 @@ fn has_chain_of_its_own(step: &Step, child: &Traversal) -> bool {
 }
 
 /// Where a step of a run leads, and how many calls of a view it saves; `None` if the run ends before it.
-fn of_run(step: &Step, stand: Stand) -> Option<(Stand, usize)> {
+pub(super) fn of_run(step: &Step, stand: Stand) -> Option<(Stand, usize)> {
     let is_kept = match step {
         // Their results forget where they came from, or come in another order.
         Step::Local(_) | Step::Optional(_) | Step::Coalesce(_) | Step::SideEffect(_) => false,

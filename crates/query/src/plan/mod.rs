@@ -10,6 +10,8 @@ pub mod facts;
 pub mod fragment;
 pub mod keys;
 pub mod locate;
+pub mod mesh;
+pub mod order;
 pub mod outline;
 pub mod paths;
 pub mod shape;
@@ -55,6 +57,8 @@ pub struct SourceConfig {
     pub index_off: bool,
     /// The nodes of a graph run no steps. A switch to measure what that is worth.
     pub fragments_off: bool,
+    /// Traversers do not go from node to node. A switch to measure what that is worth.
+    pub mesh_off: bool,
     pub strategies: Strategies,
     /// Warnings for the author of the query.
     pub warnings: Vec<String>,

@@ -8,10 +8,10 @@ use mangrove_analytics::{AnalyticsError, Result, Stage};
 use mangrove_cluster::gateway::{Gateway, HeldCut};
 use mangrove_graph::{GraphError, ReadContext};
 
-use super::crew;
 use super::points::Points;
-use super::words::said;
+use super::run::attempt;
 use crate::backend::{InParts, RanInParts, Restarts};
+use crate::cluster::rounds::words::said;
 
 /// A program begins again so often without a checkpoint after a later step.
 const FRUITLESS_MAX: u32 = 8;
@@ -62,7 +62,7 @@ impl Attempts<'_> {
     fn run(&mut self, work: &InParts<'_>, limits: &ReadContext, show: &mut dyn FnMut(Stage)) -> Result<Option<RanInParts>> {
         loop {
             let from = self.points.last().map(|last| last.steps);
-            let error = match crew::run(&self.cut, work, limits, &mut self.points, show) {
+            let error = match attempt(&self.cut, work, limits, &mut self.points, show) {
                 Ok(None) if self.restarts.count > 0 => GraphError::Unavailable("a node runs no analyses".into()).into(),
                 Ok(ran) => return Ok(ran.map(|ran| self.told(ran, from.unwrap_or(0)))),
                 Err(error) => error,

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use mangrove_analytics::AnalyticsError;
 use mangrove_analytics::engine::{Checkpoints, KeptValues, Point, Resumed};
 use mangrove_cluster::backup::{ObjectCopy, Objects, get_bytes, put_bytes};
-use mangrove_graph::{GraphError, ReadContext, Result};
+use mangrove_graph::{GraphError, Result};
 
-use super::between::Between;
-use super::words::{Checkpoint, Kept, NumberRun, ShardValues, said};
+use crate::cluster::rounds::between::Between;
+use crate::cluster::rounds::words::{Checkpoint, Kept, NumberRun, ShardValues, said};
 
 /// Checkpoints older than this are of analyses whose clients have ended. Whoever makes a checkpoint deletes them.
 const LEFT_OVER_SECONDS: u64 = 24 * 3600;
@@ -103,32 +103,25 @@ pub struct PartCheckpoints<'a> {
     from: Option<Checkpoint>,
     /// The places of the vertices of each shard.
     shards: BTreeMap<u16, Vec<Range<usize>>>,
-    limits: &'a ReadContext,
 }
 
 impl<'a> PartCheckpoints<'a> {
     /// `runs` are the vertices of the part, in the order of their places.
-    pub fn new(
-        shelf: &'a Shelf,
-        between: &'a Between<'a>,
-        from: Option<Checkpoint>,
-        runs: &[NumberRun],
-        limits: &'a ReadContext,
-    ) -> Self {
+    pub fn new(shelf: &'a Shelf, between: &'a Between<'a>, from: Option<Checkpoint>, runs: &[NumberRun]) -> Self {
         let (mut shards, mut first): (BTreeMap<u16, Vec<Range<usize>>>, usize) = (BTreeMap::new(), 0);
         for run in runs {
             let places = first..first + run.count as usize;
             first = places.end;
             shards.entry(run.shard).or_default().push(places);
         }
-        Self { shelf, between, from, shards, limits }
+        Self { shelf, between, from, shards }
     }
 
     fn keep(&self, name: &str, point: &Point<'_>) -> Result<Kept> {
         let Some(objects) = &self.shelf.objects else { return Ok(Kept::NoStore) };
         let (place, mut shards) = (self.shelf.place(name)?, Vec::new());
         for (shard, places) in &self.shards {
-            self.limits.check()?;
+            self.between.limits.check()?;
             match put_bytes(&**objects, &place, object(*shard), &(point.bytes)(places)) {
                 Ok(ObjectCopy { bytes, sum, .. }) => shards.push(ShardValues { shard: *shard, bytes, sum }),
                 Err(error) => return Ok(Kept::Failed(said(error))),

@@ -7,39 +7,31 @@ use mangrove_analytics::engine::{PartOf, Report, Transport};
 use mangrove_analytics::project::{PartLists, Places};
 use mangrove_analytics::{AnalyticsError, Reading, Values, watched};
 use mangrove_cluster::gateway::{Gateway, Limits, Peer};
-use mangrove_graph::{GraphError, GraphView, ReadContext, VertexId};
+use mangrove_graph::{GraphError, GraphView, VertexId};
 
-use super::between::{Between, PartWay};
 use super::checkpoints::{PartCheckpoints, Shelf};
-use super::job::Job;
-use super::words::{Failure, Finished, NumberRun, PartPlan};
 use crate::analyze::{bytes_max, threads};
+use crate::cluster::rounds::between::Between;
+use crate::cluster::rounds::words::{Finished, NumberRun, OwnPart, ProgramPlan};
 
-/// The node that computes a part.
-#[derive(Clone)]
-pub struct Place {
-    pub gateway: Arc<Gateway>,
-    /// The way to the node itself.
-    pub own: Arc<dyn Peer>,
-    pub shelf: Shelf,
-}
-
-/// Computes a part until it ends, or fails.
-pub fn compute(place: &Place, job: &Job, plan: PartPlan, limits: &ReadContext) {
-    let ran = std::panic::AssertUnwindSafe(|| run(place, job, plan, limits));
-    match std::panic::catch_unwind(ran) {
-        Ok(Ok((values, finished))) => job.done(values, finished),
-        Ok(Err(error)) => job.end(error.into()),
-        Err(_) => job.end(Failure::Panicked("the node's output says where".into())),
-    }
-}
-
-fn run(place: &Place, job: &Job, plan: PartPlan, limits: &ReadContext) -> Result<(Values, Finished), AnalyticsError> {
-    let PartPlan { at, names, owners, vertices, runs, id_places, selection, divided, from, .. } = plan;
-    let (threads, bytes_max) = (threads(plan.threads as usize), bytes_max(plan.memory_bytes));
-    let (cut, reader) = (place.gateway.cut_at(plan.number, &place.own, limits)?, Limits::default());
+/// Computes a part of an analysis. `own` is the way to the node itself, and `shelf` has its checkpoints.
+///
+/// # Errors
+/// If the node does not have what the client has read, and what fails meanwhile.
+pub fn compute(
+    gateway: &Gateway,
+    own: &Arc<dyn Peer>,
+    shelf: &Shelf,
+    between: &Between<'_>,
+    part: OwnPart,
+    program: ProgramPlan,
+) -> Result<(Values, Finished), AnalyticsError> {
+    let OwnPart { number, at, parts, owners } = part;
+    let ProgramPlan { vertices, runs, id_places, selection, divided, threads: wanted, memory_bytes, from } = program;
+    let (threads, bytes_max, limits) = (threads(wanted as usize), bytes_max(memory_bytes), &between.limits);
+    let (cut, reader) = (gateway.cut_at(number, own, limits)?, Limits::default());
     reader.set(Some(limits.clone()));
-    let placement = place.gateway.placement();
+    let placement = gateway.placement();
     let own = (0..placement.shards).zip(&owners).filter(|(_, owner)| **owner == at).map(|(shard, _)| shard);
     let shards: Option<Vec<_>> = own.map(|shard| cut.shard(shard, placement, &reader)).collect();
     let shards = shards.filter(|_| owners.len() == usize::from(placement.shards)).ok_or_else(another_graph)?;
@@ -53,16 +45,15 @@ fn run(place: &Place, job: &Job, plan: PartPlan, limits: &ReadContext) -> Result
     let graph = cut.graph(placement, &reader);
     let is_here = |vertex: VertexId| owners.get(usize::from(vertex.shard())) == Some(&at);
     let reading = Reading { threads, bytes_max, limits, show: &mut |_| () };
-    let listed = divided.listed(selection.is_directed, names.len());
+    let listed = divided.listed(selection.is_directed, parts);
     let lists = PartLists::read(&graph, places, &selection, listed, (&is_here, vertices), reading)?;
     drop((graph, shards, cut)); // nothing else is read
-    let between = Between::new(job, ways(place, &names, at)?, limits.clone());
     between.exchange(Vec::new(), Report::default())?; // now all parts take frames
     let out_degrees = divided.out_degrees(selection.is_directed);
-    let part = PartOf { at, parts: names.len(), owners: &owners, numbers, out_degrees };
-    let checkpoints = PartCheckpoints::new(&place.shelf, &between, from, &runs, limits);
+    let part = PartOf { at, parts, owners: &owners, numbers, out_degrees };
+    let checkpoints = PartCheckpoints::new(shelf, between, from, &runs);
     let (values, Ended { steps, totals, sent }) = watched(threads, limits, &mut |_| (), |run| {
-        run_part(&divided, lists, part, (vertices as usize, &id_places), (&between, &checkpoints), run)
+        run_part(&divided, lists, part, (vertices as usize, &id_places), (between, &checkpoints), run)
     })?;
     let (values_sent, frames_sent, bytes_sent) = (sent.values, sent.frames, between.bytes());
     Ok((values, Finished { steps, totals, values_sent, frames_sent, bytes_sent }))
@@ -80,21 +71,4 @@ fn numbers(places: &Places, runs: &[NumberRun]) -> Result<Vec<u32>, GraphError> 
 
 fn another_graph() -> GraphError {
     GraphError::Unavailable("the shards here do not have the vertices that the client has read at this number".into())
-}
-
-/// The ways to the nodes of these names, which have the parts.
-fn ways(place: &Place, names: &[String], at: u32) -> Result<Vec<PartWay>, GraphError> {
-    if names.len() == 1 {
-        return Ok(vec![None]);
-    }
-    let mut all = place.gateway.peers().all()?;
-    let way = |(part, name): (usize, &String)| {
-        if part == at as usize {
-            return Ok(None);
-        }
-        let found = all.iter().position(|(known, _)| known == name);
-        let found = found.ok_or_else(|| GraphError::Unavailable(format!("{name} is not there")))?;
-        Ok(Some((name.clone(), all.swap_remove(found).1?)))
-    };
-    names.iter().enumerate().map(way).collect()
 }

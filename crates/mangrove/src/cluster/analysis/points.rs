@@ -5,9 +5,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use mangrove_cluster::gateway::Peer;
 use mangrove_graph::{ReadContext, Uuid};
 
-use super::between::say;
 use super::checkpoints::name;
-use super::words::{Asked, Checkpoint, Kept};
+use crate::cluster::rounds::between::say;
+use crate::cluster::rounds::words::{Asked, Checkpoint, Kept};
 
 /// How long a node may take to hear that nobody needs a checkpoint any more. What is left over is deleted later.
 const FORGETTING: Duration = Duration::from_secs(1);
@@ -145,8 +145,8 @@ fn joined(name: &str, kept: impl Iterator<Item = Kept>) -> Joined {
 
 #[cfg(test)]
 mod tests {
-    use super::super::words::{ShardValues, Summed};
     use super::*;
+    use crate::cluster::rounds::words::{ShardValues, Summed};
 
     fn kept(steps: u64, shard: u16) -> Kept {
         Kept::Values { steps, report: Summed::default(), shards: vec![ShardValues { shard, bytes: 8, sum: 1 }] }

@@ -1,10 +1,10 @@
 //! Messages to the nodes that run steps, and their answers, as bytes.
 //!
 //! ```text
-//!   message   path mode, depth, most bytes of the answer, bytes of the plan | plan | the elements of the traversers
+//!   message   path mode, depth, most bytes, bytes of the plan | plan | traversers
 //!   answer    warnings | results, whose scopes are rows of the message
 //! ```
-//! Bulks, paths, labels and sacks stay with the query. An answer tells what became of them since.
+//! Paths, labels and sacks stay with the query. An answer tells what became of them since.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,24 +19,25 @@ pub struct MessageHead {
     pub mode: PathMode,
     /// Values may nest deep, and are checked after each step.
     pub may_go_deep: bool,
-    /// A larger answer is not wanted.
+    /// A larger answer is not wanted. Where traversers go from node to node, the most that the query may hold.
     pub bytes_max: u64,
 }
 
 /// A message as bytes; `None` if it cannot travel.
-pub fn message(head: MessageHead, plan: &[u8], elements: Items) -> Option<Vec<u8>> {
+pub fn message(head: MessageHead, plan: &[u8], traversers: &Batch) -> Option<Vec<u8>> {
     let mut bytes = postcard::to_extend(&(head, plan.len() as u64), Vec::new()).ok()?;
     bytes.extend_from_slice(plan);
-    bytes.append(&mut sent::to_bytes(&[], &Batch::new(elements)).ok()?);
+    bytes.append(&mut sent::to_bytes(&[], traversers).ok()?);
     Some(bytes)
 }
 
-/// The head, the bytes of the plan, and the elements; `None` if that is no message.
-pub fn read_message(bytes: &[u8]) -> Option<(MessageHead, &[u8], Items)> {
+/// The head, the bytes of the plan, and the traversers, which stand on elements; `None` if that is no message.
+pub fn read_message(bytes: &[u8]) -> Option<(MessageHead, &[u8], Batch)> {
     let ((head, length), rest) = postcard::take_from_bytes::<(MessageHead, u64)>(bytes).ok()?;
-    let (plan, elements) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-    let (_, batch) = sent::from_bytes(elements)?;
-    matches!(batch.items, Items::Vertices(_) | Items::Edges(_)).then_some((head, plan, batch.items))
+    let (plan, traversers) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+    let (_, batch) = sent::from_bytes(traversers)?;
+    let are_elements = matches!(batch.items, Items::Vertices(_) | Items::Edges(_));
+    are_elements.then_some((head, plan, batch))
 }
 
 /// An answer as bytes; `None` if it cannot travel.
@@ -66,9 +67,9 @@ mod tests {
     #[test]
     fn messages_and_answers_come_back_and_damaged_ones_do_not() {
         let head = MessageHead { mode: PathMode::Labels, may_go_deep: true, bytes_max: 1 << 20 };
-        let bytes = message(head, b"a plan", vertices(3)).unwrap();
-        let (again, plan, elements) = read_message(&bytes).unwrap();
-        assert_eq!((again, plan, elements.len()), (head, &b"a plan"[..], 3));
+        let bytes = message(head, b"a plan", &Batch::new(vertices(3))).unwrap();
+        let (again, plan, traversers) = read_message(&bytes).unwrap();
+        assert_eq!((again, plan, traversers.len()), (head, &b"a plan"[..], 3));
         assert!((0..bytes.len()).all(|end| read_message(&bytes[..end]).is_none()));
         let results = Batch { scope: Some(vec![0, 2]), ..Batch::new(vertices(2)) };
         let bytes = answer(&["careful".into()], &results).unwrap();

@@ -5,6 +5,7 @@ pub mod branches;
 pub mod bytes;
 pub mod effects;
 pub mod entries;
+pub mod frame;
 pub mod items;
 pub mod keys;
 pub mod known;

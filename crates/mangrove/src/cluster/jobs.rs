@@ -1,32 +1,48 @@
-//! The jobs of a node.
+//! The jobs of a node: its parts of what several nodes do in [`rounds`](super::rounds).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use mangrove_analytics::AnalyticsError;
 use mangrove_cluster::gateway::{Gateway, Peer};
 use mangrove_cluster::wire::{SentError, from_bytes, to_bytes};
-use mangrove_graph::{GraphError, ReadContext, Result};
+use mangrove_graph::{GraphError, ReadContext, Result, Schema};
 
-use super::checkpoints::Shelf;
-use super::job::Job;
-use super::part::{Place, compute};
-use super::words::{Asked, Failure, PartPlan, Told};
+use super::analysis::Shelf;
+use super::fragments::Schemas;
+use super::rounds::between::{Between, PartWay};
+use super::rounds::job::Job;
+use super::rounds::words::{Asked, Failure, OwnPart, PartPlan, StagesPlan, Told, Work};
+use super::{analysis, mesh};
 
-/// A node has parts of so many analyses. Those that have failed do not count.
+/// A node has parts of so many jobs. Those that have failed do not count.
 const JOBS_MAX: usize = 64;
 
-/// The parts of analyses that a node has.
-pub struct Analyses {
+/// The parts of jobs that a node has.
+pub struct Jobs {
     /// The name of the node.
     name: String,
     place: Place,
     jobs: Mutex<HashMap<u64, Arc<Job>>>,
+    schemas: Arc<Schemas>,
 }
 
-impl Analyses {
+/// The node that does a part.
+#[derive(Clone)]
+struct Place {
+    gateway: Arc<Gateway>,
+    /// The way to the node itself.
+    own: Arc<dyn Peer>,
+    /// Where it keeps checkpoints.
+    shelf: Shelf,
+    /// The ways to other nodes that were found last, by name. To find them takes a message.
+    others: Arc<Mutex<HashMap<String, Weak<dyn Peer>>>>,
+}
+
+impl Jobs {
     /// `own` is the way to the node itself that its gateway knows. Checkpoints are kept on `shelf`.
-    pub fn new(name: String, gateway: Arc<Gateway>, own: Arc<dyn Peer>, shelf: Shelf) -> Self {
-        Self { name, place: Place { gateway, own, shelf }, jobs: Mutex::default() }
+    pub fn new(name: String, gateway: Arc<Gateway>, own: Arc<dyn Peer>, shelf: Shelf, schemas: Arc<Schemas>) -> Self {
+        Self { name, place: Place { gateway, own, shelf, others: Arc::default() }, jobs: Mutex::default(), schemas }
     }
 
     fn jobs(&self) -> MutexGuard<'_, HashMap<u64, Arc<Job>>> {
@@ -41,9 +57,13 @@ impl Analyses {
         let told = match from_bytes(asked)? {
             Asked::Name => Ok(Told::Name(self.name.clone())),
             Asked::Begin(plan) => self.begin(*plan, session, &limits),
-            Asked::Go { job, round, report, keep } => self.job(job).and_then(|job| {
+            Asked::Go { job: id, round, report, keep } => self.job(id).and_then(|job| {
                 job.go(round, report.into(), keep)?;
-                Ok(job.told(&limits))
+                let told = job.told(&limits);
+                if matches!(told, Told::Gave(_)) {
+                    self.jobs().remove(&id);
+                }
+                Ok(told)
             }),
             Asked::Frame { job, round, from, bytes } => {
                 self.job(job).and_then(|job| job.put(round, from, bytes.0)).map(|()| Told::Taken)
@@ -66,28 +86,38 @@ impl Analyses {
         self.jobs().get(&id).cloned().ok_or_else(is_over)
     }
 
-    /// Takes a part, and waits until it is read.
-    fn begin(&self, plan: PartPlan, session: u64, limits: &ReadContext) -> Result<Told, Failure> {
+    /// Takes a part, and waits until it has begun.
+    fn begin(&self, mut plan: PartPlan, session: u64, limits: &ReadContext) -> Result<Told, Failure> {
+        if plan.names.get(plan.at as usize) != Some(&self.name) {
+            return Err(unavailable(format!("the node of this part is {}", self.name)));
+        }
+        let schema = match &mut plan.work {
+            Work::Program(_) => Arc::default(),
+            Work::Stages(StagesPlan { name, schema, .. }) => match self.schemas.get(*name, schema.take()) {
+                Some(schema) => schema,
+                None => return Ok(Told::Schema),
+            },
+        };
         let job = Arc::new(Job::new(plan.job, session, plan.at, plan.names.len() as u32));
         {
             let mut jobs = self.jobs();
             if jobs.values().filter(|job| !job.has_failed()).count() >= JOBS_MAX {
-                return Err(unavailable("it has parts of as many analyses as it may".into()));
+                return Err(unavailable("it has parts of as many jobs as it may".into()));
             }
             // A failed one is kept for those who still ask, but not for ever.
             if jobs.len() >= 2 * JOBS_MAX {
                 jobs.retain(|_, job| !job.has_failed());
             }
             if jobs.contains_key(&plan.job) {
-                return Err(unavailable("an analysis has this number already".into()));
+                return Err(unavailable("a job has this number already".into()));
             }
             jobs.insert(plan.job, job.clone());
         }
         let own = ReadContext { cancel: job.cancel.clone(), ..limits.clone() };
         let (place, computed) = (self.place.clone(), job.clone());
-        let thread = std::thread::Builder::new().name("mangrove analysis".into());
-        if let Err(error) = thread.spawn(move || compute(&place, &computed, plan, &own)) {
-            job.end(unavailable(format!("no thread for an analysis: {error}")));
+        let thread = std::thread::Builder::new().name("mangrove job".into());
+        if let Err(error) = thread.spawn(move || work(&place, &computed, plan, &schema, own)) {
+            job.end(unavailable(format!("no thread for a job: {error}")));
         }
         Ok(job.told(limits))
     }
@@ -99,11 +129,88 @@ impl Analyses {
     }
 }
 
-impl Drop for Analyses {
+impl Drop for Jobs {
     fn drop(&mut self) {
         let all = std::mem::take(&mut *self.jobs());
         all.into_values().for_each(|job| job.end(unavailable("the node ends".into())));
     }
+}
+
+/// Does a part until it ends, or fails.
+fn work(place: &Place, job: &Job, plan: PartPlan, schema: &Arc<Schema>, limits: ReadContext) {
+    let ran = std::panic::AssertUnwindSafe(|| {
+        let between = Between::new(job, ways(place, &plan.names, plan.at)?, limits);
+        done(place, job, plan, schema, &between)
+    });
+    match std::panic::catch_unwind(ran) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            place.others().clear(); // they may be elsewhere now
+            job.end(error.into());
+        }
+        Err(_) => job.end(Failure::Panicked("the node's output says where".into())),
+    }
+}
+
+fn done(
+    place: &Place,
+    job: &Job,
+    plan: PartPlan,
+    schema: &Arc<Schema>,
+    between: &Between<'_>,
+) -> Result<(), AnalyticsError> {
+    let PartPlan { number, at, names, owners, work, .. } = plan;
+    let part = OwnPart { number, at, parts: names.len(), owners };
+    match work {
+        Work::Program(program) => {
+            let (gateway, own, shelf) = (&place.gateway, &place.own, &place.shelf);
+            let (values, finished) = analysis::compute(gateway, own, shelf, between, part, program)?;
+            job.done(Told::Done(finished), Some(values));
+        }
+        Work::Stages(stages) => {
+            let placement = place.gateway.placement();
+            let gave = mesh::compute(placement, &place.own, schema, between, &part, &stages.message.0)?;
+            job.done(Told::Gave(gave), None);
+        }
+    }
+    Ok(())
+}
+
+impl Place {
+    fn others(&self) -> MutexGuard<'_, HashMap<String, Weak<dyn Peer>>> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The ways to other nodes of these names.
+    fn known(&self, names: &[&String]) -> Option<Vec<Arc<dyn Peer>>> {
+        let known = self.others();
+        names.iter().map(|name| known.get(*name)?.upgrade()).collect()
+    }
+}
+
+/// The ways to the nodes of these names, which have the parts.
+fn ways(place: &Place, names: &[String], at: u32) -> Result<Vec<PartWay>, GraphError> {
+    let others: Vec<&String> = (0..).zip(names).filter(|(part, _)| *part != at).map(|(_, name)| name).collect();
+    let found = match place.known(&others) {
+        Some(known) => known,
+        None => found(place, &others)?,
+    };
+    let mut found = others.into_iter().cloned().zip(found);
+    Ok((0..names.len() as u32).map(|part| if part == at { None } else { found.next() }).collect())
+}
+
+/// Looks for nodes, and remembers where they are.
+fn found(place: &Place, names: &[&String]) -> Result<Vec<Arc<dyn Peer>>, GraphError> {
+    let mut all = place.gateway.peers().all()?;
+    let mut ways = Vec::with_capacity(names.len());
+    for name in names {
+        let found = all.iter().position(|(known, _)| known == *name);
+        let found = found.ok_or_else(|| GraphError::Unavailable(format!("{name} is not there")))?;
+        let way = all.swap_remove(found).1?;
+        place.others().insert((*name).clone(), Arc::downgrade(&way));
+        ways.push(way);
+    }
+    Ok(ways)
 }
 
 fn unavailable(what: String) -> Failure {
@@ -111,7 +218,7 @@ fn unavailable(what: String) -> Failure {
 }
 
 fn is_over() -> Failure {
-    unavailable("the analysis has ended".into())
+    unavailable("the job has ended".into())
 }
 
 #[cfg(test)]
@@ -124,8 +231,8 @@ mod tests {
     use mangrove_graph::IdSpace;
     use mangrove_link::{GraphAddress, Ways};
 
-    use super::super::between::say;
-    use super::super::words::NumberRun;
+    use super::super::rounds::between::say;
+    use super::super::rounds::words::{NumberRun, ProgramPlan};
     use super::*;
     use crate::cluster::{NodeConfig, RunningNode, make_graph};
 
@@ -156,14 +263,16 @@ mod tests {
             at: 0,
             names: vec!["node-0".into()],
             owners: vec![0, 0],
-            vertices: 0,
-            runs,
-            id_places: Opaque::default(),
-            selection: Selection::default(),
-            divided: Divided::Wcc,
-            threads: 1,
-            memory_bytes: None,
-            from: None,
+            work: Work::Program(ProgramPlan {
+                vertices: 0,
+                runs,
+                id_places: Opaque::default(),
+                selection: Selection::default(),
+                divided: Divided::Wcc,
+                threads: 1,
+                memory_bytes: None,
+                from: None,
+            }),
         }))
     }
 
@@ -185,7 +294,7 @@ mod tests {
         assert!(asked_of(&*still.nodes[0].0, 7).contains("not in the same round"), "it is there, and has no values yet");
         drop((cut, client));
         let until = Instant::now() + Duration::from_secs(10);
-        while !asked_of(&*still.nodes[0].0, 7).contains("the analysis has ended") {
+        while !asked_of(&*still.nodes[0].0, 7).contains("the job has ended") {
             assert!(Instant::now() < until, "the job goes on without its client");
             std::thread::sleep(Duration::from_millis(20));
         }

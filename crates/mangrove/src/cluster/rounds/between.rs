@@ -19,36 +19,60 @@ const PIECE_BYTES: usize = 16 << 20;
 /// Says something to a node, and waits for what it tells. Also returns the bytes of what was said.
 ///
 /// # Errors
-/// What the node says has failed. [`GraphError::Unavailable`] if it is not there, or runs no analyses.
+/// What the node says has failed. [`GraphError::Unavailable`] if it is not there, or does no such work.
 pub fn say(peer: &dyn Peer, asked: &Asked, limits: &ReadContext) -> Result<(Told, usize), AnalyticsError> {
+    say_with(peer, asked, limits, false).map(|(told, sent, _)| (told, sent))
+}
+
+/// The same. Also returns the bytes of the reply. Who gives up does not wait for a node that seems to be frozen.
+///
+/// # Errors
+/// As [`say`].
+pub fn say_with(
+    peer: &dyn Peer,
+    asked: &Asked,
+    limits: &ReadContext,
+    gives_up: bool,
+) -> Result<(Told, usize, usize), AnalyticsError> {
     let left = limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     let asked = to_bytes(asked)?;
     let bytes = asked.len();
-    match peer.call(&Call::Analyze { left, asked: Opaque(asked) }, Some(limits))? {
-        Reply::Analyzed(told) => match from_bytes(&told.0)? {
+    let call = Call::Rounds { left, asked: Opaque(asked) };
+    let reply = match gives_up {
+        true => peer.call_or_give_up(&call, Some(limits))?,
+        false => peer.call(&call, Some(limits))?,
+    };
+    match reply {
+        Reply::Rounds(told) => match from_bytes(&told.0)? {
             Told::Failed(failure) => Err(failure.into()),
-            told => Ok((told, bytes)),
+            said => Ok((said, bytes, told.0.len())),
         },
-        _ => Err(GraphError::Unavailable("it runs no analyses".into()).into()),
+        _ => Err(GraphError::Unavailable("it does no work in rounds".into()).into()),
     }
 }
 
 /// The name of the node that has a part, and the way to it; `None` for the own part.
 pub type PartWay = Option<(String, Arc<dyn Peer>)>;
 
-/// The ways to the other parts of an analysis.
+/// The ways to the other parts of a job.
 pub struct Between<'j> {
     pub job: &'j Job,
     /// By part; none to the part itself.
     pub ways: Vec<PartWay>,
     pub limits: ReadContext,
     round: AtomicU64,
+    messages: AtomicU64,
     bytes: AtomicU64,
 }
 
 impl<'j> Between<'j> {
     pub fn new(job: &'j Job, ways: Vec<PartWay>, limits: ReadContext) -> Self {
-        Self { job, ways, limits, round: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+        Self { job, ways, limits, round: AtomicU64::new(0), messages: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+    }
+
+    /// All messages so far.
+    pub fn messages(&self) -> u64 {
+        self.messages.load(Ordering::Relaxed)
     }
 
     /// From now on, the bytes of messages count.
@@ -69,6 +93,7 @@ impl<'j> Between<'j> {
             let bytes = Opaque(piece.to_vec());
             let asked = Asked::Frame { job: self.job.id, round, from: frame.from, bytes };
             let said = say(&**peer, &asked, &self.limits).map_err(|error| named(name, error))?;
+            self.messages.fetch_add(1, Ordering::Relaxed);
             self.bytes.fetch_add(said.1 as u64, Ordering::Relaxed);
         }
         Ok(())

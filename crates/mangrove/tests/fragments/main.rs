@@ -1,5 +1,7 @@
 //! Steps of queries at the nodes of a graph: they give what one process gives, and end as it does.
 
+mod mesh;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,18 +54,22 @@ const VERTICES: u64 = 120;
 /// Vertices of three labels, each with a number, most with a text; edges of two labels, most with a weight. Some edges are loops, and some
 /// lead where others do. Then some vertices go.
 fn load(db: &Database, seed: u64) {
+    load_many(db, seed, VERTICES);
+}
+
+fn load_many(db: &Database, seed: u64, vertices: u64) {
     let (home, mut random) = (tempfile::tempdir().unwrap(), Random::new(seed));
     let (mut nodes, mut lists) = ("id:ID,:LABEL,n:int,text\n".to_owned(), ":START_ID,:END_ID,:TYPE,weight:int\n".to_owned());
-    for id in 0..VERTICES {
+    for id in 0..vertices {
         let text = if random.below(4) == 0 { String::new() } else { format!("t{}", random.below(9)) };
         let label = ["red", "green", "blue"][random.below(3) as usize];
         writeln!(nodes, "v{id},{label},{},{text}", random.below(50)).unwrap();
     }
-    for _ in 0..5 * VERTICES {
-        let within = if random.below(3) == 0 { VERTICES / 10 } else { VERTICES };
+    for _ in 0..5 * vertices {
+        let within = if random.below(3) == 0 { vertices / 10 } else { vertices };
         let weight = if random.below(5) == 0 { String::new() } else { random.below(20).to_string() };
         let label = ["road", "path"][random.below(2) as usize];
-        writeln!(lists, "v{},v{},{label},{weight}", random.below(within), random.below(VERTICES)).unwrap();
+        writeln!(lists, "v{},v{},{label},{weight}", random.below(within), random.below(vertices)).unwrap();
     }
     let file = |name: &str, text: String| {
         let path = home.path().join(name);

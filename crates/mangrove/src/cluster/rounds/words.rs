@@ -1,9 +1,11 @@
-//! What those who analyse say to each other.
+//! What those who work in rounds say to each other.
+
+use std::sync::Arc;
 
 use mangrove_analytics::engine::Report;
 use mangrove_analytics::{AnalyticsError, Divided, Selection};
 use mangrove_cluster::wire::{Opaque, SentError};
-use mangrove_graph::GraphError;
+use mangrove_graph::{GraphError, Schema};
 use serde::{Deserialize, Serialize};
 
 /// What a client or another node says to a node.
@@ -11,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub enum Asked {
     /// What is your name?
     Name,
-    /// Take a part, and read it.
+    /// Take a part, and begin.
     Begin(Box<PartPlan>),
     /// All parts have come to the end of this round. Go on. If a checkpoint is named, keep the values after the step that has ended, or
     /// after the first that ends.
@@ -39,6 +41,10 @@ pub enum Told {
     },
     /// The program has ended.
     Done(Finished),
+    /// All stages are done. The job ends with this.
+    Gave(Gave),
+    /// It does not know the schema of that name.
+    Schema,
     Taken,
     Values(Opaque),
     Ended,
@@ -46,7 +52,7 @@ pub enum Told {
     Failed(Failure),
 }
 
-/// The part of a graph that a node has in an analysis.
+/// The part of a graph that a node has in a job.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PartPlan {
     /// Tells jobs apart.
@@ -59,6 +65,37 @@ pub struct PartPlan {
     pub names: Vec<String>,
     /// The part of each shard.
     pub owners: Vec<u32>,
+    pub work: Work,
+}
+
+/// Which part of the graph a node has.
+#[derive(Clone, Debug)]
+pub struct OwnPart {
+    /// The cut that is read.
+    pub number: u64,
+    pub at: u32,
+    pub parts: usize,
+    /// The part of each shard.
+    pub owners: Vec<u32>,
+}
+
+impl OwnPart {
+    /// The part that has a shard; the largest number if none has it.
+    pub fn part_of(&self, shard: u16) -> usize {
+        self.owners.get(usize::from(shard)).map_or(usize::MAX, |part| *part as usize)
+    }
+}
+
+/// What is done with the graph.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Work {
+    Program(ProgramPlan),
+    Stages(StagesPlan),
+}
+
+/// A vertex program.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ProgramPlan {
     /// How many vertices all parts have.
     pub vertices: u64,
     /// The numbers of the vertices of this part, in their order.
@@ -107,6 +144,25 @@ pub enum Kept {
     /// The node has no store.
     NoStore,
     Failed(String),
+}
+
+/// Steps of a query whose traversers go from node to node.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StagesPlan {
+    /// The name of the schema of the whole graph, as the client reads it.
+    pub name: u128,
+    pub schema: Option<Arc<Schema>>,
+    /// For the query engine.
+    pub message: Opaque,
+}
+
+/// What the stages of a part came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Gave {
+    pub answer: Opaque,
+    /// The messages of the part to others.
+    pub messages_sent: u64,
+    pub bytes_sent: u64,
 }
 
 /// The numbers of the chosen vertices of a label in a shard: they follow each other.

@@ -1,5 +1,7 @@
 //! Steps that nodes run for a query: which these are, and that they change no result.
 
+mod mesh;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! A part of an analysis at a node: the thread that computes it, the client that waits for it, and the nodes that send it frames.
+//! A part of a job at a node: the thread that does it, the client that waits for it, and the nodes that send it frames.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use mangrove_analytics::{AnalyticsError, Values};
 use mangrove_cluster::wire::{Opaque, SentError};
 use mangrove_graph::{CancelToken, GraphError, ReadContext};
 
-use super::words::{Failure, Finished, Kept, Told};
+use super::words::{Failure, Kept, Told};
 
 /// How often who waits looks whether to stop.
 const LOOK: Duration = Duration::from_millis(20);
@@ -18,7 +18,7 @@ pub struct Job {
     pub id: u64,
     /// Who has begun it.
     pub session: u64,
-    /// Stops the thread that computes it.
+    /// Stops the thread that does it.
     pub cancel: CancelToken,
     /// The number of its part, and of all parts.
     at: u32,
@@ -41,7 +41,7 @@ struct State {
     kept: Option<Kept>,
     /// By round and sender.
     frames: BTreeMap<u64, BTreeMap<u32, Vec<u8>>>,
-    /// Those of its vertices, once it has ended.
+    /// Those of its vertices, once a vertex program has ended.
     values: Option<Values>,
     failed: Option<Failure>,
 }
@@ -147,11 +147,11 @@ impl Job {
         frames.into_iter().map(|(from, bytes)| Frame { from, to: self.at, bytes }).collect()
     }
 
-    /// The program has ended with these values.
-    pub fn done(&self, values: Values, finished: Finished) {
+    /// The work has ended. The client hears `said`, and may ask for the values.
+    pub fn done(&self, said: Told, values: Option<Values>) {
         let mut state = self.state();
         if state.failed.is_none() {
-            (state.values, state.said) = (Some(values), Some(Told::Done(finished)));
+            (state.values, state.said) = (values, Some(said));
         }
         self.moved.notify_all();
     }
@@ -183,7 +183,7 @@ impl Job {
 }
 
 fn strange() -> Failure {
-    let what = "a node and its client are not in the same round of an analysis".into();
+    let what = "a node and its client are not in the same round".into();
     Failure::Graph(SentError::from(GraphError::Unavailable(what)))
 }
 
