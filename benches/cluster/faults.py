@@ -58,8 +58,13 @@ def command(*words):
 
 
 def told(*words):
-    """What a command gives that must not fail."""
+    """What a command gives that must not fail. It may say that it is too early."""
     done = command(*words)
+    for _ in range(5):
+        if not done.returncode or "Try again" not in done.stderr:
+            break
+        time.sleep(1)
+        done = command(*words)
     if done.returncode:
         raise Wrong(f"mangrove {' '.join(map(str, words))}: {done.stderr.strip()}")
     return done.stdout
@@ -354,15 +359,15 @@ def longest_pause(moments, begin, end):
 class Judge:
     """Notes pauses around faults, and what was acknowledged."""
 
-    def __init__(self, address, writers):
-        self.address, self.writers, self.pauses = address, writers, defaultdict(list)
-        self.writes, self.reads = Writes(writers), Reads(address)
-        self.checks = Checks(self.writes, address)
+    def __init__(self, nodes, writers):
+        self.nodes, self.address, self.writers, self.pauses = nodes, nodes.address, writers, defaultdict(list)
+        self.writes, self.reads = Writes(writers), Reads(nodes.address)
+        self.checks = Checks(self.writes, nodes.address)
         for thread in (self.writes, self.reads, self.checks):
             thread.start()
 
     def observe(self, number, name, fault):
-        """The longest times without a write and without a read around a fault."""
+        """The longest times without a write and without a read around a fault, until all nodes are back."""
         begin = time.monotonic()
         clock = time.strftime("%H:%M:%S", time.gmtime())
         fault()
@@ -371,6 +376,7 @@ class Judge:
             if time.monotonic() > ended + PATIENCE_S:
                 raise Wrong(f"no writes or no reads for {PATIENCE_S} s after {name}: {self.reads.errors[-3:]}")
             time.sleep(0.02)
+        self.nodes.settled()
         end = time.monotonic()
         found = [longest_pause(looking.moments, begin, end) for looking in (self.writes, self.reads)]
         self.pauses[name].append([pause for pause, _ in found])
@@ -524,7 +530,7 @@ def run(arguments, directory):
         try:
             ready(nodes.address)
             writers += [Writer(number, nodes.address, directory) for number in range(WRITERS)]
-            judge, faults, began = Judge(nodes.address, writers), Faults(nodes, brokers, writers, chance), time.monotonic()
+            judge, faults, began = Judge(nodes, writers), Faults(nodes, brokers, writers, chance), time.monotonic()
             try:
                 for at in range(arguments.faults):
                     kind = chance.choice(kinds).__name__
