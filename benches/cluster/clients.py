@@ -100,6 +100,17 @@ class Writes(Looking):
             self.moments = sorted(self.moments + [moment for _, moment, _ in new])
 
 
+class Beats(Looking):
+    """Does nothing. When that takes long, the machine has not run who waits."""
+
+    def __init__(self):
+        super().__init__(0.01)
+        self.moments = []
+
+    def look(self):
+        self.moments.append(time.monotonic())
+
+
 class Reads(Looking):
     """Reads all the time, and notes when that succeeds."""
 

@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "deploy" / "kafka")]
 import brokers as kafka  # noqa: E402
 import network  # noqa: E402
-from clients import Checks, Looking, Reads, Writer, Writes, commit_of  # noqa: E402
+from clients import Beats, Checks, Looking, Reads, Writer, Writes, commit_of  # noqa: E402
 
 COMMAND = [sys.executable, "-m", "mangrovedb.cli"]
 NAME = "faults"
@@ -362,8 +362,8 @@ class Judge:
     def __init__(self, nodes, writers):
         self.nodes, self.address, self.writers, self.pauses = nodes, nodes.address, writers, defaultdict(list)
         self.writes, self.reads = Writes(writers), Reads(nodes.address)
-        self.checks = Checks(self.writes, nodes.address)
-        for thread in (self.writes, self.reads, self.checks):
+        self.checks, self.beats = Checks(self.writes, nodes.address), Beats()
+        for thread in (self.writes, self.reads, self.checks, self.beats):
             thread.start()
 
     def observe(self, number, name, fault):
@@ -378,17 +378,17 @@ class Judge:
             time.sleep(0.02)
         self.nodes.settled()
         end = time.monotonic()
-        found = [longest_pause(looking.moments, begin, end) for looking in (self.writes, self.reads)]
+        *found, (machine, _) = [longest_pause(looking.moments, begin, end) for looking in (self.writes, self.reads, self.beats)]
         self.pauses[name].append([pause for pause, _ in found])
         for (pause, since), most, what in zip(found, (WRITE_PAUSE_S, READ_PAUSE_S), ("write", "read"), strict=True):
             if pause > most:
-                print(f"fault {number} at {clock}, {name}: no {what} for {pause:.1f} s, from {since:.1f} s after it on", file=sys.stderr, flush=True)
+                print(f"fault {number} at {clock}, {name}: no {what} for {pause:.1f} s, from {since:.1f} s after it on; the machine was busy for {machine:.1f} s", file=sys.stderr, flush=True)
 
     def stop(self):
         for writer in self.writers:
             killed(writer.process)
         Looking.stopped.set()
-        for thread in (self.writes, self.reads, self.checks):
+        for thread in (self.writes, self.reads, self.checks, self.beats):
             thread.join()
         self.writes.look()
 

@@ -17,6 +17,8 @@ use std::collections::{HashMap, VecDeque};
 pub struct WriterPace {
     /// A writer that was silent so long is taken for dead. Only time counts in which the end of the log was read.
     pub silence: u64,
+    /// If the end is not read for so long, the log may not be there for the writer either. A shorter time counts.
+    pub lapse: u64,
     /// What was sent and not read back is sent again after so long.
     pub again: u64,
     /// A writer that has nothing to write says so after so long.
@@ -31,7 +33,7 @@ pub struct WriterPace {
 
 impl Default for WriterPace {
     fn default() -> Self {
-        Self { silence: 5_000, again: 3_000, alive: 1_000, cut: 10, group: 1_000, remembered: 100_000 }
+        Self { silence: 5_000, lapse: 1_000, again: 3_000, alive: 1_000, cut: 10, group: 1_000, remembered: 100_000 }
     }
 }
 
@@ -162,9 +164,10 @@ impl WriterCore {
             }
             Event::Ended(now) => {
                 self.now = self.now.max(now);
-                // Time in which the log could not be read says nothing of its writer. Time before it counts.
                 let unread = self.unread.take().map_or(0, |since| self.now - since);
-                self.heard = (self.heard + unread).min(self.now);
+                if unread >= self.pace.lapse {
+                    self.heard = (self.heard + unread).min(self.now);
+                }
             }
             Event::Unread => {
                 self.unread.get_or_insert(self.now);
@@ -359,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_the_log_is_not_read_does_not_count_and_time_before_it_does() {
+    fn a_long_time_in_which_the_log_is_not_read_does_not_count() {
         let mut core = hearing();
         core.take(Event::Ended(4_000), &mut Vec::new());
         core.take(Event::Unread, &mut Vec::new());
@@ -371,5 +374,18 @@ mod tests {
         assert!(!core.is_silent());
         core.take(Event::Ended(10_000), &mut Vec::new());
         assert!(core.is_silent(), "the end was read for 5 s");
+    }
+
+    #[test]
+    fn a_busy_machine_may_read_the_log_late() {
+        let mut core = hearing();
+        for now in (900..5_000).step_by(900) {
+            core.take(Event::Unread, &mut Vec::new());
+            core.take(Event::Ended(now), &mut Vec::new());
+            assert!(!core.is_silent(), "after {now} ms");
+        }
+        core.take(Event::Unread, &mut Vec::new());
+        core.take(Event::Ended(5_000), &mut Vec::new());
+        assert!(core.is_silent());
     }
 }
