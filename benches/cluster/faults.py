@@ -127,10 +127,16 @@ class Nodes:
             return "error" not in node and not any(shard["trouble"] for shard in node["applied"])
 
         def well():
+            for node, process in self.processes.items():
+                if process.poll() is not None:
+                    raise Wrong(f"node-{node} has ended by itself, with {process.returncode}")
             status = self.status()
             return status if len(status) == NODES and all(map(is_well, status.values())) else None
 
-        return wait_until(well, "all nodes answer")
+        try:
+            return wait_until(well, "all nodes answer")
+        except Wrong as wrong:
+            raise Wrong(f"{wrong}: {json.dumps(self.status())}") from wrong
 
     def stop(self):
         for process in self.processes.values():
@@ -534,6 +540,7 @@ def run(arguments, directory):
             try:
                 for at in range(arguments.faults):
                     kind = chance.choice(kinds).__name__
+                    (directory / "last.txt").write_text(f"fault {at}, {kind}\n")  # for who keeps the directory
                     judge.observe(at, kind, getattr(faults, kind))
                     time.sleep(chance.uniform(0, CALM_S))
                     if at % 20 == 19:
@@ -544,6 +551,7 @@ def run(arguments, directory):
             finally:
                 judge.stop()
                 judge.show()
+                (directory / "pauses.json").write_text(json.dumps(judge.pauses))  # for who keeps the directory
                 print(f"{sum(map(len, judge.pauses.values()))} faults, {faults.kills} processes were killed by SIGKILL", *(f"; {count} {what}" for what, count in faults.notes.items()), sep="")
             judge.count()
         finally:
