@@ -267,6 +267,27 @@ def known(port):
         return set()
 
 
+def leader_of(port, topic):
+    """The number of the broker that leads the one partition of a topic: a Metadata request of version 1."""
+    name = topic.encode()
+    request = struct.pack(f">hhih7sih{len(name)}s", 3, 1, 0, 7, b"brokers", 1, len(name), name)
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection, connection.makefile("rb") as stream:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+
+        def take(form):
+            return struct.unpack(form, stream.read(struct.calcsize(form)))
+
+        def text():
+            stream.read(max(0, take(">h")[0]))
+
+        *_, count = take(">iii")
+        for _ in range(count):
+            take(">i"), text(), take(">i"), text()
+        take(">iih"), text()
+        _internal, _partitions, _error, _partition, leader = take(">bihii")
+        return leader
+
+
 def fetch(cache=None):
     """The folder with Kafka's jars, which Maven fetches if they are not there."""
     if not shutil.which("java"):

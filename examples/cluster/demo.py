@@ -263,27 +263,6 @@ def process_of(node):
     raise Wrong(f"{node} does not run")
 
 
-def leader_of(port, topic):
-    """The number of the broker that leads the one partition of a topic: a Metadata request of version 1."""
-    name = topic.encode()
-    request = struct.pack(f">hhih7sih{len(name)}s", 3, 1, 0, 7, b"brokers", 1, len(name), name)
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection, connection.makefile("rb") as stream:
-        connection.sendall(struct.pack(">i", len(request)) + request)
-
-        def take(form):
-            return struct.unpack(form, stream.read(struct.calcsize(form)))
-
-        def text():
-            stream.read(max(0, take(">h")[0]))
-
-        *_, count = take(">iii")
-        for _ in range(count):
-            take(">i"), text(), take(">i"), text()
-        take(">iih"), text()
-        _internal, _partitions, _error, _partition, leader = take(">bihii")
-        return leader
-
-
 def kill_each_kind(c, kafka, writer, reader):
     topic = f"mangrove.{c.name}.commit"
 
@@ -293,7 +272,7 @@ def kill_each_kind(c, kafka, writer, reader):
         return process_of(name)
 
     def broker(leads):
-        leader = found(lambda: 1 + leader_of(kafka.ports[0], topic), "a broker that leads") - 1
+        leader = found(lambda: 1 + brokers.leader_of(kafka.ports[0], topic), "a broker that leads") - 1
         return leader if leads else (leader + 1) % BROKERS
 
     say(f"Kill each kind of process, while others write and read\n{'killed':38}{'no write':>10}{'no read':>10}{'errors':>8}")

@@ -70,6 +70,8 @@ impl Brokers {
             .set("bootstrap.servers", &self.addresses)
             .set("client.id", "mangrove")
             .set("socket.timeout.ms", "3000")
+            // While packets are lost, a system asks ever more rarely to be let in. A new attempt begins anew.
+            .set("socket.connection.setup.timeout.ms", "3000")
             .set("reconnect.backoff.ms", "50")
             .set("reconnect.backoff.max.ms", "500")
             .set("topic.metadata.refresh.interval.ms", "30000")

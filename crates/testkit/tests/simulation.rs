@@ -26,7 +26,8 @@ const GATEWAYS: usize = 3;
 const SHARDS: u16 = 3;
 const STEPS: usize = 700;
 const CUTS: CutPace = CutPace { free: 40, spared: 80, held: 200, count: 8 };
-const PACE: WriterPace = WriterPace { silence: 60, again: 25, alive: 20, cut: 6, group: 3, remembered: 1_000_000 };
+const PACE: WriterPace =
+    WriterPace { silence: 60, lapse: 15, again: 25, alive: 20, cut: 6, group: 3, remembered: 1_000_000 };
 
 /// A part of the design that a run does without. The checks must notice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

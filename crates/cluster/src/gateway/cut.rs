@@ -115,12 +115,16 @@ impl Line for CutLine {
                 Ok(_) => return Err(damaged("an answer")),
                 // Another node with this shard has the same.
                 Err(error @ GraphError::Unavailable(_)) => why = error,
+                Err(error @ GraphError::Corrupt(_)) if held.peers.len() > 1 => {
+                    tracing::warn!(shard = self.shard, %error, "a node has damaged files, and another one is asked");
+                    why = error;
+                }
                 Err(error) => return Err(error),
             }
             held.skipped.fetch_max(skipped + 1, Ordering::Relaxed);
         }
         // One that was kept for long was given up rather than lost, and so would be the next one.
-        if self.cut.made.elapsed() < YOUNG {
+        if matches!(why, GraphError::Unavailable(_)) && self.cut.made.elapsed() < YOUNG {
             self.cut.lost.store(true, Ordering::Relaxed);
         }
         Err(why)
@@ -200,13 +204,22 @@ impl HeldCut {
             self.shards.iter().enumerate().flat_map(|(shard, held)| held.peers.iter().map(move |peer| (shard, peer)));
         let told = at_once(asked.collect(), |(shard, peer)| {
             let ask = Ask::Halves(Own { number: shard as u16, shards: placement.shards });
-            match peer.call(&Call::Ask { shard: shard as u16, number: self.number, left: None, ask }, None)? {
-                Reply::Answer(Answer::Halves(halves)) => Ok((shard, halves)),
-                _ => Err(damaged("sums")),
+            match peer.call(&Call::Ask { shard: shard as u16, number: self.number, left: None, ask }, None) {
+                Ok(Reply::Answer(Answer::Halves(halves))) => Ok((shard, Ok(halves))),
+                Ok(_) => Err(damaged("sums")),
+                Err(GraphError::Corrupt(what)) => Ok((shard, Err(what))),
+                Err(error) => Err(error),
             }
         })?;
         let (mut first, mut wrong): (Vec<Option<Halves>>, _) = (vec![None; self.shards.len()], Vec::new());
         for (shard, halves) in told {
+            let halves = match halves {
+                Ok(halves) => halves,
+                Err(what) => {
+                    wrong.push(what);
+                    continue;
+                }
+            };
             match &first[shard] {
                 None => first[shard] = Some(halves),
                 Some(known) if *known != halves => wrong.push(format!("two nodes have different edges in shard {shard}")),
@@ -215,5 +228,53 @@ impl HeldCut {
         }
         wrong.extend(compared(&first.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>()));
         Ok(wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node that always says the same.
+    struct Saying(fn() -> Result<Reply>);
+
+    impl Peer for Saying {
+        fn call(&self, _: &Call, _: Option<&ReadContext>) -> Result<Reply> {
+            (self.0)()
+        }
+
+        fn tell(&self, _: Call) {}
+    }
+
+    fn whole() -> Result<Reply> {
+        Ok(Reply::Answer(Answer::Number(7)))
+    }
+
+    fn torn() -> Result<Reply> {
+        Err(GraphError::corrupt("a part is damaged"))
+    }
+
+    fn gone() -> Result<Reply> {
+        Err(GraphError::Unavailable("it has ended".into()))
+    }
+
+    /// What a shard answers that these nodes have, and whether another cut may be read.
+    fn asked(nodes: &[fn() -> Result<Reply>]) -> (Result<Answer>, bool) {
+        let peers: Vec<Arc<dyn Peer>> = nodes.iter().map(|node| Arc::new(Saying(*node)) as _).collect();
+        let shards = vec![HeldShard { copies: peers.len(), peers, skipped: AtomicUsize::new(0) }];
+        let (made, lost) = (Instant::now(), AtomicBool::new(false));
+        let cut = Arc::new(HeldCut { number: 1, made, nodes: Vec::new(), shards, seen: Arc::default(), lost });
+        let line = CutLine { cut: cut.clone(), shard: 0, limits: Limits::default() };
+        (line.ask(&Ask::FindVertices(None, Vec::new())), cut.is_lost())
+    }
+
+    #[test]
+    fn another_node_answers_for_one_with_damaged_files() {
+        for nodes in [[torn, whole], [gone, whole], [whole, torn]] {
+            assert!(matches!(asked(&nodes), (Ok(Answer::Number(7)), false)));
+        }
+        assert!(matches!(asked(&[torn]), (Err(GraphError::Corrupt(_)), false)));
+        assert!(matches!(asked(&[torn, torn]), (Err(GraphError::Corrupt(_)), false)));
+        assert!(matches!(asked(&[torn, gone]), (Err(GraphError::Unavailable(_)), true)));
     }
 }

@@ -115,16 +115,20 @@ struct Current {
     seen: Arc<Seen>,
     /// The number of the last one.
     number: u64,
-    /// Whether a thread looks for a newer one.
-    is_looking: bool,
+    /// From which number on threads look for a newer one, each by itself.
+    looking: Vec<u64>,
 }
 
 /// Says that a thread looks no longer, however that ends.
-struct Looking<'g>(&'g Gateway);
+struct Looking<'g>(&'g Gateway, u64);
 
 impl Drop for Looking<'_> {
     fn drop(&mut self) {
-        self.0.current().is_looking = false;
+        let mut current = self.0.current();
+        if let Some(at) = current.looking.iter().position(|number| *number == self.1) {
+            current.looking.swap_remove(at);
+        }
+        drop(current);
         self.0.looked.notify_all();
     }
 }
@@ -217,7 +221,7 @@ impl Gateway {
         }
     }
 
-    /// A cut at a number or after it, looked for no longer ago than this. One thread looks for all that wait.
+    /// A cut at a number or after it, looked for no longer ago than this. One thread looks for all that wait, unless it waits for a later number.
     pub fn cut_from(&self, number: u64, fresh: Duration, limits: Option<&ReadContext>) -> Result<Arc<HeldCut>> {
         let (came, mut why) = (Instant::now(), None);
         loop {
@@ -231,20 +235,23 @@ impl Gateway {
             if came.elapsed() >= PATIENCE {
                 return Err(why.unwrap_or_else(|| GraphError::Unavailable("the shards do not answer".into())));
             }
-            if current.is_looking {
+            if current.looking.iter().any(|other| *other <= number) {
                 drop(self.looked.wait_timeout(current, LOOK).unwrap_or_else(PoisonError::into_inner));
                 continue;
             }
-            current.is_looking = true;
-            let (looking, seen) = (Looking(self), current.seen.clone());
+            current.looking.push(number);
+            let (looking, seen) = (Looking(self, number), current.seen.clone());
             drop(current);
             match self.newer(number, &seen, came.elapsed() < HURRY, limits) {
                 Ok(cut) => {
                     let cut = Arc::new(cut);
                     let mut current = self.current();
-                    current.seen = cut.seen.clone();
-                    current.number = current.number.max(cut.number);
-                    let before = current.cut.replace(cut.clone());
+                    let mut before = None;
+                    // Another thread may have found a newer one.
+                    if cut.number >= current.number {
+                        (current.seen, current.number) = (cut.seen.clone(), cut.number);
+                        before = current.cut.replace(cut.clone());
+                    }
                     drop((current, before)); // without the lock
                     return Ok(cut);
                 }

@@ -17,6 +17,8 @@ use std::collections::{HashMap, VecDeque};
 pub struct WriterPace {
     /// A writer that was silent so long is taken for dead. Only time counts in which the end of the log was read.
     pub silence: u64,
+    /// If the end is not read for so long, the log may not be there for the writer either. A shorter time counts.
+    pub lapse: u64,
     /// What was sent and not read back is sent again after so long.
     pub again: u64,
     /// A writer that has nothing to write says so after so long.
@@ -31,7 +33,7 @@ pub struct WriterPace {
 
 impl Default for WriterPace {
     fn default() -> Self {
-        Self { silence: 5_000, again: 3_000, alive: 1_000, cut: 10, group: 1_000, remembered: 100_000 }
+        Self { silence: 5_000, lapse: 1_000, again: 3_000, alive: 1_000, cut: 10, group: 1_000, remembered: 100_000 }
     }
 }
 
@@ -117,9 +119,10 @@ pub struct WriterCore {
     made: HashMap<RequestId, u64>,
     order: VecDeque<RequestId>,
     now: u64,
-    /// When the writer of the log was heard of last, or the log was not read to its end.
+    /// When the writer of the log was heard of last, and the time since then in which the log was not read to its end.
     heard: u64,
-    ended: bool,
+    /// Since when the log is not read to its end; `None` if it is.
+    unread: Option<u64>,
 }
 
 impl WriterCore {
@@ -137,7 +140,7 @@ impl WriterCore {
             order: VecDeque::new(),
             now,
             heard: now,
-            ended: false,
+            unread: Some(now),
         }
     }
 
@@ -149,24 +152,26 @@ impl WriterCore {
     /// Whether the writer of the log is taken for dead, or there is none.
     pub fn is_silent(&self) -> bool {
         let since = self.now.saturating_sub(self.heard);
-        self.ended && (self.standing.writer == 0 || since >= self.pace.silence)
+        self.unread.is_none() && (self.standing.writer == 0 || since >= self.pace.silence)
     }
 
     /// Takes an event, and appends what is to be done.
     pub fn take(&mut self, event: Event, out: &mut Vec<Output>) {
         match event {
             Event::Read(record) => {
-                self.ended = false;
+                self.unread.get_or_insert(self.now);
                 self.read(&record, out);
             }
             Event::Ended(now) => {
-                // Time in which the log could not be read says nothing of its writer.
-                if !self.ended {
-                    self.heard = self.heard.max(now);
+                self.now = self.now.max(now);
+                let unread = self.unread.take().map_or(0, |since| self.now - since);
+                if unread >= self.pace.lapse {
+                    self.heard = (self.heard + unread).min(self.now);
                 }
-                (self.now, self.ended) = (self.now.max(now), true);
             }
-            Event::Unread => self.ended = false,
+            Event::Unread => {
+                self.unread.get_or_insert(self.now);
+            }
             Event::Submit(transaction) => self.submit(transaction, out),
             Event::Want => self.is_wanted = !self.is_leaving,
             Event::Leave => (self.is_leaving, self.is_wanted) = (true, false),
@@ -179,7 +184,10 @@ impl WriterCore {
         if !self.standing.take(record) {
             return;
         }
-        self.heard = self.now;
+        // Nodes write that they are there. This says nothing of the writer.
+        if !matches!(record, Record::Graph(_) | Record::Member(_) | Record::Dropped { .. }) {
+            self.heard = self.now;
+        }
         match record {
             Record::Open { term, writer } if *writer == self.id => {
                 if matches!(self.role, Role::Opening { term: wanted, .. } if wanted == *term) {
@@ -253,7 +261,7 @@ impl WriterCore {
                     let term = self.standing.term + 1;
                     self.role = Role::Opening { term, sent: now };
                     out.push(Output::Append(Record::Open { term, writer: id }));
-                } else if self.ended && !is_silent {
+                } else if self.unread.is_none() && !is_silent {
                     self.step_back(out);
                 }
             }
@@ -327,4 +335,62 @@ fn grouped(standing: Standing, group: Vec<Transaction>) -> Commit {
     };
     let Standing { term, writer, number, .. } = standing;
     Commit { term, writer, is_cut: false, number: number + 1, requests, sections: all.into_iter().map(section).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Member;
+
+    /// How a process stands that has read of another writer, just now.
+    fn hearing() -> WriterCore {
+        let mut core = WriterCore::new(7, WriterPace::default(), 0);
+        core.take(Event::Read(Record::Open { term: 1, writer: 8 }), &mut Vec::new());
+        core.take(Event::Ended(0), &mut Vec::new());
+        core
+    }
+
+    #[test]
+    fn nodes_that_start_do_not_make_a_dead_writer_seem_alive() {
+        let mut core = hearing();
+        for now in (100..5_000).step_by(100) {
+            core.take(Event::Tick(now), &mut Vec::new());
+            core.take(Event::Read(Record::Member(Member::default())), &mut Vec::new());
+            core.take(Event::Ended(now), &mut Vec::new());
+            assert!(!core.is_silent(), "after {now} ms");
+        }
+        core.take(Event::Ended(5_000), &mut Vec::new());
+        assert!(core.is_silent());
+        core.take(Event::Read(Record::Alive { term: 1, writer: 8 }), &mut Vec::new());
+        core.take(Event::Ended(5_000), &mut Vec::new());
+        assert!(!core.is_silent());
+    }
+
+    #[test]
+    fn a_long_time_in_which_the_log_is_not_read_does_not_count() {
+        let mut core = hearing();
+        core.take(Event::Ended(4_000), &mut Vec::new());
+        core.take(Event::Unread, &mut Vec::new());
+        core.take(Event::Tick(9_000), &mut Vec::new());
+        assert!(!core.is_silent());
+        core.take(Event::Ended(9_000), &mut Vec::new());
+        assert!(!core.is_silent(), "the end was read for 4 s");
+        core.take(Event::Ended(9_999), &mut Vec::new());
+        assert!(!core.is_silent());
+        core.take(Event::Ended(10_000), &mut Vec::new());
+        assert!(core.is_silent(), "the end was read for 5 s");
+    }
+
+    #[test]
+    fn a_busy_machine_may_read_the_log_late() {
+        let mut core = hearing();
+        for now in (900..5_000).step_by(900) {
+            core.take(Event::Unread, &mut Vec::new());
+            core.take(Event::Ended(now), &mut Vec::new());
+            assert!(!core.is_silent(), "after {now} ms");
+        }
+        core.take(Event::Unread, &mut Vec::new());
+        core.take(Event::Ended(5_000), &mut Vec::new());
+        assert!(core.is_silent());
+    }
 }

@@ -222,10 +222,10 @@ impl Host {
         Ok(())
     }
 
-    /// Whether somebody waits for the last commit, after which the log has no cut yet. It may not get one for a while: its writer may be gone.
+    /// Whether somebody waits for one of the last commits, after which the log has no cut yet. It may not get one for a while: its writer may be gone.
     fn is_wanted(&self, reading: &Reading) -> bool {
         let number = reading.follower.position().standing.number;
-        number > self.cuts().applied() && self.wanted.load(Ordering::Relaxed) == number
+        (self.cuts().applied() + 1..=number).contains(&self.wanted.load(Ordering::Relaxed))
     }
 
     /// Makes the cut of what the store has, if that failed after the store had changed.

@@ -20,10 +20,9 @@ const TICK: Duration = Duration::from_millis(2);
 const PAUSE: Duration = Duration::from_millis(100);
 /// So much comes in before the writer looks at the clock again.
 const BATCH: usize = 1_000;
-/// A writer that has heard nothing of the log for so long lets nobody begin to write: another one may have the role soon.
+/// A writer that has heard nothing of the log for so long lets nobody begin to write, and does not know what became of a commit: another one may have
+/// the role soon, and whoever waits here must ask it.
 const QUIET: Duration = Duration::from_secs(3);
-/// After so long, it does not know what became of a commit.
-const DEAF: Duration = Duration::from_secs(15);
 /// How long the log may take to show a part of a transaction.
 const LOGGING: Duration = Duration::from_secs(30);
 /// How long a process waits for its end to be known.
@@ -488,7 +487,7 @@ impl Role {
         loop {
             match outcome.recv_timeout(PAUSE) {
                 Ok(outcome) => return Ok(outcome),
-                Err(RecvTimeoutError::Timeout) if !self.known().has_not_heard(DEAF) => {}
+                Err(RecvTimeoutError::Timeout) if !self.known().has_not_heard(QUIET) => {}
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(GraphError::Unavailable("the log cannot be reached".into()));
                 }

@@ -22,7 +22,8 @@ use mangrove_testkit::oracle::Oracle;
 use mangrove_testkit::suite::{Condensing, StoreUnderTest, Transaction};
 use tempfile::TempDir;
 
-const PACE: WriterPace = WriterPace { silence: 5_000, again: 500, alive: 20, cut: 2, group: 1_000, remembered: 100_000 };
+const PACE: WriterPace =
+    WriterPace { silence: 5_000, lapse: 1_000, again: 500, alive: 20, cut: 2, group: 1_000, remembered: 100_000 };
 
 /// How long a log may take to show its first record.
 const LOGGING: Duration = Duration::from_secs(10);
