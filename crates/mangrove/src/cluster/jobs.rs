@@ -164,7 +164,7 @@ fn done(
     match work {
         Work::Program(program) => {
             let (gateway, own, shelf) = (&place.gateway, &place.own, &place.shelf);
-            let (values, finished) = analysis::compute(gateway, own, shelf, between, part, program)?;
+            let (values, finished) = analysis::compute(gateway, own, shelf, between, part, *program)?;
             job.done(Told::Done(finished), Some(values));
         }
         Work::Stages(stages) => {
@@ -263,7 +263,7 @@ mod tests {
             at: 0,
             names: vec!["node-0".into()],
             owners: vec![0, 0],
-            work: Work::Program(ProgramPlan {
+            work: Work::Program(Box::new(ProgramPlan {
                 vertices: 0,
                 runs,
                 id_places: Opaque::default(),
@@ -272,7 +272,7 @@ mod tests {
                 threads: 1,
                 memory_bytes: None,
                 from: None,
-            }),
+            })),
         }))
     }
 

@@ -84,7 +84,7 @@ fn moved(steps: &[StepNode]) -> f64 {
     steps.iter().map(of).fold(0.0, f64::max)
 }
 
-/// For each step, in the order of the [`outline`](super::outline::outline), whether traversers take it from node to node.
+/// For each step, in the order of the [`outline`], whether traversers take it from node to node.
 pub fn in_mesh(traversal: &Traversal, moved_min: f64) -> Vec<bool> {
     let mesh = at_start(&traversal.steps, moved_min);
     let steps = mesh.map_or(0..0, |(first, mesh)| first..first + mesh.steps.len());

@@ -48,7 +48,7 @@ pub fn attempt(
         at: at as u32,
         names: names.clone(),
         owners: shared.owners.clone(),
-        work: Work::Program(program(work, &runs[at], from(at))),
+        work: Work::Program(Box::new(program(work, &runs[at], from(at)))),
     };
     let told = crew.each(|at, member, limits| crew.ask(member, limits, &Asked::Begin(Box::new(plan(at)))))?;
     let reading = started.elapsed();

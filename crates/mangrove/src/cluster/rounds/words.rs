@@ -89,7 +89,7 @@ impl OwnPart {
 /// What is done with the graph.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Work {
-    Program(ProgramPlan),
+    Program(Box<ProgramPlan>),
     Stages(StagesPlan),
 }
 
