@@ -88,12 +88,12 @@ def firehose(db, where, clock, vertices, edges):
     clock.row("edges, 100,000 a batch", where, len(source))
 
 
-def ask(db, where, clock, what, query, parameters):
+def ask(db, where, clock, what, query, parameters, **options):
     """Runs a query with each of some parameters, and returns the answers."""
-    answers = [sorted(map(str, db.query(query, {"x": parameters[0]}).to_list()))]
+    answers = [sorted(map(str, db.query(query, {"x": parameters[0]}, **options).to_list()))]
     with clock:
         for x in parameters:
-            answers.append(sorted(map(str, db.query(query, {"x": x}).to_list())))
+            answers.append(sorted(map(str, db.query(query, {"x": x}, **options).to_list())))
     clock.row(what, where, len(parameters))
     return answers
 
@@ -139,6 +139,15 @@ def measured(db, where, clock, vertices, edges):
     starts = np.unique(edges[0])
     chosen = np.random.default_rng(SEED + 1).choice(starts, 2_000).tolist()
     answers = [ask(db, where, clock, what, query, chosen[:count]) for what, query, count in QUERIES]
+    if where == "nodes":
+        # The same, with each hop by way of the client.
+        for at, (what, query, count) in enumerate(QUERIES[2:], 2):
+            if ask(db, "by client", clock, what, query, chosen[:count], rules_off="mesh") != answers[at]:
+                sys.exit(f"error: other answers to {what} by way of the client")
+        for what, query, _ in QUERIES[2:]:
+            steps = db.profile(query, {"x": chosen[0]}).to_dict()["steps"]
+            sent, size = (sum(step[name] for step in steps) for name in ("sent", "bytes"))
+            print(f"{what:28} {'nodes':10} {sent} messages, {size:,} bytes", flush=True)
     write_alone(db, where, clock)
     write_together(db, where, clock)
     return answers
