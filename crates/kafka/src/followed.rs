@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mangrove_graph::{GraphError, Result};
 use mangrove_ingest::{Offsets, OnLost, Topic, TopicRecord};
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
@@ -101,8 +101,12 @@ impl KafkaTopic {
         self.assign()
     }
 
-    /// Notes an error of which the consumer may recover. Fails if it has not for long.
+    /// Notes an error of which the consumer may recover. Fails if it has not for long, and at once if records could be left out, or cannot be
+    /// read at all.
     fn note(&mut self, error: &KafkaError) -> Result<()> {
+        if is_final(error) {
+            return Err(unavailable("cannot be read", error));
+        }
         let (since, _) = self.trouble.get_or_insert_with(|| (Instant::now(), error.to_string()));
         let lasted = since.elapsed();
         let is_over = self.next.keys().next().is_some_and(|partition| self.bounds(*partition, ANSWERING).is_ok());
@@ -224,6 +228,24 @@ impl Topic for KafkaTopic {
         }
         Ok(self.ends.is_empty())
     }
+}
+
+/// Whether the consumer would go on behind records that it cannot read, or without an end.
+fn is_final(error: &KafkaError) -> bool {
+    use RDKafkaErrorCode::{
+        BadCompression, BadMessage, InvalidMessage, NotImplemented, TopicAuthorizationFailed, UnsupportedCompressionType,
+    };
+    matches!(
+        error.rdkafka_error_code(),
+        Some(
+            BadCompression
+                | BadMessage
+                | InvalidMessage
+                | NotImplemented
+                | TopicAuthorizationFailed
+                | UnsupportedCompressionType
+        )
+    )
 }
 
 #[cfg(test)]

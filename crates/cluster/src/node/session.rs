@@ -289,12 +289,13 @@ impl Session {
     }
 
     fn commit(&self, turn: u64, request: RequestId, mut sections: Vec<Section>) -> Result<Reply> {
-        let Turn { generation, parts, .. } = self.must_have(turn)?;
-        self.can_be_logged(&mut sections, &parts)?;
-        let generation =
-            generation.ok_or_else(|| GraphError::Invalid("a commit without a look at what was committed".into()))?;
+        let held = self.must_have(turn)?; // nobody else begins to write before this is submitted
+        self.can_be_logged(&mut sections, &held.parts)?;
+        let without_a_look = || GraphError::Invalid("a commit without a look at what was committed".into());
+        let generation = held.generation.ok_or_else(without_a_look)?;
         let (outcome, _) = self.node.role.submit(Transaction { request, sections }, generation);
         self.turns().remove(&turn); // what comes next sees this one before it is in the log
+        drop(held);
         match self.node.role.waited(&outcome)? {
             Ok(number) => Ok(Reply::Committed(number)),
             Err(writer) => Ok(Reply::Elsewhere { writer }),

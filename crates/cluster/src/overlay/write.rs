@@ -432,6 +432,7 @@ impl<V: Deref<Target: ShardRead>> GraphWrite for Overlay<V> {
     }
 
     fn put_source(&mut self, name: &str, position: &[u8]) -> Result<()> {
+        conform::room_for_a_name("sources", name, 0)?;
         self.sources.insert(name.to_owned(), position.to_vec());
         Ok(())
     }

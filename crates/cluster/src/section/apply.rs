@@ -2,7 +2,7 @@
 
 use mangrove_graph::{
     EdgeId, EdgeRef, ElementKind, Elements, GraphError, LabelId, NewEdge, PropertyColumn, PropertyId, Result, ShardWrite,
-    VertexId,
+    VertexId, conform,
 };
 
 use super::operation::Operation;
@@ -26,6 +26,9 @@ pub fn version_of(mut section: &[u8]) -> Result<u8> {
     let mut version = VERSION_FIRST;
     while !section.is_empty() {
         let (operation, rest) = Operation::read(section)?;
+        if let Operation::PutSource(name, _) = &operation {
+            conform::room_for_a_name("sources", name, 0)?; // no shard could store it
+        }
         version = version.max(operation.version());
         section = rest;
     }

@@ -29,7 +29,7 @@ const GOING: [&str; 20] = [
 ];
 
 /// Queries of which nodes run nothing in this way: somebody sees the order, few traversers move, or steps ask for more than an element.
-const COMING_BACK: [&str; 10] = [
+const COMING_BACK: [&str; 12] = [
     "g.V('v1').out().out().dedup().count()",
     "g.V().out().out().dedup().id()",
     "g.V().out().out().groupCount().by('n').unfold()",
@@ -40,6 +40,16 @@ const COMING_BACK: [&str; 10] = [
     "g.withSack(0).V().out().out().sack(sum).by('n').count()",
     "g.V().out().limit(20).count()",
     "g.V().count()",
+    "g.V('v1', 'v2').V().out().count()",
+    "g.V().out().out().coalesce(values('n'), constant(0.5)).sum()",
+];
+
+/// Queries of which the nodes run some steps, or refuse them: vertices and edges together, and scans in a repeat.
+const EITHER: [&str; 4] = [
+    "g.V().out().out().inE('road').has('weight', gt(5)).values('weight').mean()",
+    "g.E().emit().repeat(outV()).times(1).dedup().count()",
+    "g.V().emit().repeat(bothE()).times(1).dedup().count()",
+    "g.V('v1', 'v2').repeat(V()).times(1).out().count()",
 ];
 
 fn mesh_off() -> QueryOptions {
@@ -76,6 +86,14 @@ fn traversers_that_go_from_node_to_node_give_what_one_process_gives() {
             let what = format!("{text} on {count} nodes with {shards} shards");
             assert!(!goes(&db, text, &QueryOptions::default()), "{what}");
             assert_eq!(bag(&db, text, &QueryOptions::default()), bag(&alone, text, &QueryOptions::default()), "{what}");
+        }
+        for text in EITHER {
+            let what = format!("{text} on {count} nodes with {shards} shards");
+            assert_eq!(
+                answers(&db, text, &QueryOptions::default()),
+                answers(&alone, text, &QueryOptions::default()),
+                "{what}"
+            );
         }
     }
 }

@@ -151,6 +151,10 @@ impl Going<'_> {
 
     fn once(&mut self, cx: &Context<'_, '_>, number: Option<usize>) -> Result<()> {
         let frontier = Batch { bulk: None, ..self.frontier.take(cx)? };
+        // Vertices and edges together are not merged.
+        if !frontier.is_empty() && !matches!(frontier.items, Items::Vertices(_) | Items::Edges(_)) {
+            return Err(stuck());
+        }
         let fresh = match number {
             None => frontier,
             Some(number) => {

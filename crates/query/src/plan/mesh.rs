@@ -50,6 +50,10 @@ pub fn at_start(steps: &[StepNode], moved_min: f64) -> Option<(usize, Mesh<'_>)>
         Step::Scan { ids: Some(_), .. } => 1,
         _ => return None,
     };
+    // A scan behind others would begin once for each of them.
+    if first > 0 && matches!(steps.get(first).map(|node| &node.step), Some(Step::Scan { .. })) {
+        return None;
+    }
     let mesh = Mesh::leading(&steps[first..]).filter(|mesh| moved(mesh.steps) >= moved_min);
     mesh.map(|mesh| (first, mesh))
 }
@@ -62,6 +66,10 @@ impl<'a> Mesh<'a> {
         }
         let mut walk = Walk::default();
         let length = steps[..end].iter().take_while(|node| walk.takes(node)).count();
+        // They would come back in another order, which a sum of floating-point numbers sees.
+        if length != end && adds_up(&steps[end].step) {
+            return None;
+        }
         let barrier = steps.get(length).filter(|node| length == end || is_plain_dedup(&node.step));
         let scans = matches!(walk.stages.first(), Some(Stage::Run { scan: Some(_), .. }));
         // Otherwise nothing is left to do at another node than the first.
@@ -166,7 +174,7 @@ impl Walk {
     /// `seen` is the number of a `dedup()`, if it is in a repeat.
     fn take(&mut self, node: &StepNode, seen: Option<usize>) -> bool {
         match &node.step {
-            Step::Scan { ids: None, .. } if self.stages.is_empty() => {
+            Step::Scan { ids: None, .. } if self.stages.is_empty() && seen.is_none() => {
                 self.stages.push(Stage::Run { scan: Some(node.clone()), steps: Vec::new() });
                 true
             }

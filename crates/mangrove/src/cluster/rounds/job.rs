@@ -83,7 +83,7 @@ impl Job {
         let mut state = self.state();
         match state.failed.clone() {
             Some(failure) => Err(failure),
-            None if state.rounds == round + 1 && state.went.is_none_or(|(went, _)| went + 1 == round) => {
+            None if round.checked_add(1) == Some(state.rounds) && state.went.is_none_or(|(went, _)| went + 1 == round) => {
                 state.went = Some((round, report));
                 state.due = keep.or(state.due.take());
                 self.moved.notify_all();
@@ -128,7 +128,7 @@ impl Job {
         if let Some(failure) = &state.failed {
             return Err(failure.clone());
         }
-        let is_near = round == state.rounds || round + 1 == state.rounds;
+        let is_near = round == state.rounds || round.checked_add(1) == Some(state.rounds);
         if !is_near || from == self.at || from >= self.parts {
             return Err(strange());
         }

@@ -27,7 +27,7 @@ use heed::{AnyTls, RoTxn};
 use mangrove_graph::names::HasName;
 use mangrove_graph::{
     Cardinality, ElementKind, Encoding, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, Names, PropertyId,
-    PropertySchema, Result, Schema, TypeSet, ValueType,
+    PropertySchema, Result, Schema, TypeSet, ValueType, conform,
 };
 use uuid::Uuid;
 
@@ -194,9 +194,7 @@ pub fn sources(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<BTreeMap<Stri
 
 /// Notes how far a source was read.
 pub fn put_source(tables: &Tables, t: &mut Writing<'_>, name: &str, position: &[u8]) -> Result<()> {
-    if name.len() > usize::from(u16::MAX) {
-        return Err(GraphError::Limit { what: "the name of a source is too long".into(), limit: u16::MAX.into() });
-    }
+    conform::room_for_a_name("sources", name, 0)?;
     let mut all = sources(tables, t)?;
     all.insert(name.to_owned(), position.to_vec());
     let mut bytes = Vec::new();
