@@ -86,7 +86,7 @@ FLOORS = {
     "crates/server/src/gremlin": ["in_time login memory refused", "asker rates", "batches rooms", "run", "ask session", "conversation"],
     "crates/server/src/observe": ["metrics", "log traces"],
     "crates/server/src/users": ["token", "file", "gatekeeper"],
-    "crates/server/src/web": ["listen meter page tls transactions", "connection http", "metrics rest socket", "flight origin"],
+    "crates/server/src/web": ["listen meter page tls transactions", "connection http unread", "metrics rest socket", "flight origin"],
     "crates/server/src/web/flight": ["service", "connection"],
     "crates/server/src/web/rest": [
         "problem",

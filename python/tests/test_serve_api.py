@@ -365,6 +365,19 @@ def test_results_that_came_before_a_failure_are_sent(air):
     assert status == 422 and detail.startswith("late")
 
 
+def test_a_body_that_comes_after_its_response_is_read(air):
+    """A client that sends all before it reads sees the response, and the connection serves the next request."""
+    host, port = air.split(":")
+    head = f"POST /api/databases/g/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {9 << 20}\r\n\r\n"
+    with socket.create_connection((host, int(port)), timeout=30) as raw:
+        raw.sendall(head.encode())
+        refusal = raw.recv(65536)
+        assert refusal.startswith(b"HTTP/1.1 413 ")
+        raw.sendall(b"x" * (9 << 20))
+        raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert b"HTTP/1.1 200 OK" in b"".join(iter(lambda: raw.recv(65536), b""))
+
+
 def test_encodings_are_set_while_it_serves(own):
     address, path = own
     set_to = {"label": "airport", "key": "city", "encoding": "searchable"}

@@ -12,6 +12,7 @@ mod rest;
 mod socket;
 mod tls;
 mod transactions;
+mod unread;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -75,5 +76,6 @@ pub fn router(web: Arc<Web>) -> Router {
         .nest("/api", rest::router(&web))
         .layer(limit)
         .layer(from_fn_with_state(web.clone(), origin::check))
+        .layer(from_fn_with_state(web.clone(), unread::read_on))
         .with_state(web)
 }
