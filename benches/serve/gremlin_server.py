@@ -73,4 +73,4 @@ def wait(address, process, log):
             return
         except OSError:
             time.sleep(0.2)
-    raise RuntimeError(f"Gremlin Server did not begin: {log.read_text()[-2000:]}")
+    raise RuntimeError(f"the server did not begin: {log.read_text()[-2000:]}")
