@@ -22,7 +22,7 @@ def hops(count):
 
 QUERIES = [
     ("1 property by id", "g.V(x).values('age')", {}),
-    *((f"{count} hops, distinct", hops(count), how) for count in range(1, 5) for how in ({}, BY_CLIENT, STEP_BY_STEP)),
+    *((f"{count} hop{'s' * (count > 1)}, distinct", hops(count), how) for count in range(1, 5) for how in ({}, BY_CLIENT, STEP_BY_STEP)),
     ("2 hops, filter, properties", "g.V(x).out('e').out('e').dedup().has('age', gt(50)).values('age')", {}),
     ("2 hops, filter, properties", "g.V(x).out('e').out('e').dedup().has('age', gt(50)).values('age')", STEP_BY_STEP),
     ("BFS to depth 4", "g.V(x).repeat(out('e').dedup()).times(4).dedup().count()", {}),

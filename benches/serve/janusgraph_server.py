@@ -1,11 +1,10 @@
 """JanusGraph with BerkeleyDB behind Gremlin Server, fetched with Maven."""
 
-import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 
 import servers
-from gremlin_server import UTIL, wait
+from gremlin_server import UTIL, running
 from servers import Server
 
 CONFIGURATION = """
@@ -71,12 +70,6 @@ def serving(folder):
     (folder / "graph.properties").write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     (folder / "begin.groovy").write_text(BEGIN)
     (folder / "server.yaml").write_text(CONFIGURATION.format(port=port, folder=folder, util=UTIL))
-    main = "org.apache.tinkerpop.gremlin.server.GremlinServer"
     opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.lang", "java.nio", "java.util", "java.util.concurrent", "sun.nio.ch")]
-    command = ["java", "-Xmx2g", *opened, "-cp", f"{servers.libraries('janusgraph')}/*", main, str(folder / "server.yaml")]
-    with (folder / "server.log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
-        try:
-            wait(f"http://127.0.0.1:{port}/gremlin?gremlin=100-1", process, folder / "server.log")
-            yield Server("JanusGraph", process.pid, f"ws://127.0.0.1:{port}/gremlin", "gremlin")
-        finally:
-            process.kill()
+    with running("janusgraph", folder, port, ["-Xmx2g", *opened], "100-1") as process:
+        yield Server("JanusGraph", process.pid, f"ws://127.0.0.1:{port}/gremlin", "gremlin")
