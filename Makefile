@@ -106,7 +106,7 @@ bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's
 	$(BIN)/python benches/paths/run.py
 	$(BIN)/python -m pip install -q neo4j
 	$(BIN)/python benches/serve/run.py
-	$(BIN)/python benches/cluster/run.py
+	$(BIN)/python benches/cluster/run.py --suite work,tao,is,analytics,delay
 	$(BIN)/python benches/compare/fragments.py --plot benches/compare/.cache/fragments.svg
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo-fuzz
