@@ -57,6 +57,7 @@ pub mod readers;
 mod records;
 pub mod results;
 mod scratch;
+mod shards;
 pub mod show;
 mod slow;
 mod stream;
@@ -96,6 +97,7 @@ pub use mangrove_query::{
     Ran, StepProfile,
 };
 pub use results::Results;
+pub use shards::{OnShard, ShardAt, Shards};
 pub use slow::SlowQuery;
 pub use stream::{ResultStream, Rows};
 pub use streams::{STREAMS_MAX, Stream};
