@@ -22,7 +22,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 
 use super::super::Web;
 use super::super::rest::{self, Problem, RowForm, Rows, Spool, Streamed, What};
-use super::ticket::{self, Wanted, document};
+use super::ticket::{self, Claim, document};
 use crate::gremlin::{MANY, Share};
 use crate::observe::{Fact, Over, Seen};
 use crate::users::{Gatekeeper, Login, Principal, Role};
@@ -103,8 +103,8 @@ impl FlightService for Calls {
     /// Runs a query, and sends its results as they come.
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
         let (principal, mut seen) = self.caller(&request, "DoGet")?;
-        let Wanted { database, asked, shard } =
-            Wanted::read(&request.get_ref().ticket).map_err(|status| told(&seen, status))?;
+        let Claim { database, asked, shard } =
+            Claim::read(&request.get_ref().ticket).map_err(|status| told(&seen, status))?;
         seen.note(Fact::Query, Some(&asked.gremlin));
         let batches = rest::record_batches(&self.web, database, (asked, shard), principal.role, seen.on_profile()).await;
         let (schema, batches) = batches.map_err(|problem| told(&seen, status(problem)))?;
@@ -133,7 +133,7 @@ impl FlightService for Calls {
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
         let (principal, mut seen) = self.caller(&request, "GetFlightInfo")?;
         let descriptor = request.into_inner();
-        let wanted = Wanted::read(&descriptor.cmd).map_err(|status| told(&seen, status))?;
+        let wanted = Claim::read(&descriptor.cmd).map_err(|status| told(&seen, status))?;
         seen.note(Fact::Query, Some(&wanted.asked.gremlin));
         let info = self.info(&descriptor.cmd, wanted, principal.role).await.map_err(|status| told(&seen, status))?;
         told(&seen, Status::ok(""));
@@ -169,8 +169,8 @@ const ONLY: &str = "this server has DoGet for queries and DoPut for rows";
 
 impl Calls {
     /// Where the results of a command are, and why they are at one place only.
-    async fn info(&self, command: &[u8], wanted: Wanted, role: Role) -> Result<FlightInfo, Status> {
-        let Wanted { database, asked, shard } = wanted;
+    async fn info(&self, command: &[u8], wanted: Claim, role: Role) -> Result<FlightInfo, Status> {
+        let Claim { database, asked, shard } = wanted;
         let database = rest::name_or_first(&self.web, database);
         let shards = match shard {
             None => rest::shards(&self.web, database.clone(), asked, role).await.map_err(status)?,

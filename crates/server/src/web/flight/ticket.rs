@@ -16,14 +16,14 @@ const A_TICKET: &str = r#"a ticket is JSON, such as {"gremlin": "g.V().id()", "d
 const A_PLACE: &str = "`shard` is a number and `at` a commit: take both as GetFlightInfo gives them";
 
 /// What a ticket says.
-pub struct Wanted {
+pub struct Claim {
     pub database: Option<String>,
     pub asked: Asked,
     /// The first step finds the elements of this shard; `None` for those of the whole graph.
     pub shard: Option<ShardAt>,
 }
 
-impl Wanted {
+impl Claim {
     pub fn read(ticket: &[u8]) -> Result<Self, Status> {
         let mut fields = fields(ticket, A_TICKET)?;
         let shard = match (fields.remove("shard"), fields.remove("at")) {
