@@ -94,7 +94,7 @@ pub use mangrove_query::procedure::{self, Procedure};
 pub use mangrove_query::stack;
 pub use mangrove_query::{
     CancelToken, CrewOptions, ExplainedStep, Explanation, Fleet, Messages, OnProfile, Parameters, Profile, QueryOptions,
-    Ran, StepProfile,
+    Ran, StartPart, StepProfile,
 };
 pub use results::Results;
 pub use shards::{OnShard, ShardAt, Shards};
