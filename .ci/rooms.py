@@ -87,7 +87,7 @@ FLOORS = {
     "crates/server/src/observe": ["metrics", "log traces"],
     "crates/server/src/users": ["token", "file", "gatekeeper"],
     "crates/server/src/web": ["listen meter page tls transactions", "connection http unread", "metrics rest socket", "flight origin"],
-    "crates/server/src/web/flight": ["service", "connection"],
+    "crates/server/src/web/flight": ["ticket", "service", "connection"],
     "crates/server/src/web/rest": [
         "problem",
         "watch",

@@ -1,4 +1,4 @@
-"""Nodes that Ray keeps running. Ray runs in namespaces of its own, with no network but loopback: see launched.py."""
+"""Nodes that Ray keeps running, and Ray Data that reads them. Ray runs in namespaces of its own, with no network but loopback: see launched.py."""
 
 import importlib.util
 import os
@@ -42,19 +42,29 @@ def needed():
         return str(missing)
 
 
-@pytest.mark.parametrize("machines", ["one", "two"])
-def test_nodes_under_ray_are_killed_and_come_back(tmp_path, short_path, machines):
+def alone(program, *arguments, short_path, logs):
+    """Runs a program with Ray in namespaces of its own."""
     if missing := needed():
         pytest.skip(f"left out: {missing}")
     (short_path / "token").write_text(secrets.token_hex(32))
     ray = {"RAY_TMPDIR": str(short_path), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(short_path / "token")}
-    command = [*ALONE, sys.executable, str(Path(__file__).with_name("launched.py")), machines, str(tmp_path)]
+    command = [*ALONE, sys.executable, str(Path(__file__).with_name(program)), *map(str, arguments)]
     done = subprocess.run(command, env={**os.environ, **ray}, capture_output=True, text=True, timeout=300)
     if done.returncode == SKIPPED:
         pytest.skip(f"left out: {done.stdout.strip()}")
-    logs = "".join(f"\n{log}: {log.read_text()[-2000:]}" for log in tmp_path.glob("**/node-*.log"))
-    assert done.returncode == 0, done.stdout + done.stderr + logs
+    said = "".join(f"\n{log}: {log.read_text()[-2000:]}" for log in logs.glob("**/node-*.log"))
+    assert done.returncode == 0, done.stdout + done.stderr + said
     assert done.stdout.endswith("all is well\n")
+
+
+@pytest.mark.parametrize("machines", ["one", "two"])
+def test_nodes_under_ray_are_killed_and_come_back(tmp_path, short_path, machines):
+    alone("launched.py", machines, tmp_path, short_path=short_path, logs=tmp_path)
+
+
+def test_ray_data_reads_the_shards_of_a_query(tmp_path, short_path):
+    pytest.importorskip("pyarrow.flight", reason="left out: pyarrow is not installed")
+    alone("ray_reads.py", tmp_path, short_path=short_path, logs=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ use crate::layout::{LayoutOptions, LayoutReport, order_of_export, reorder, tried
 use crate::memory::Memory;
 use crate::open::{self, DatabaseState};
 use crate::paths::KeptPaths;
+use crate::shards::{OnShard, ShardAt, Shards, must_only_read, shards_of};
 use crate::slow::{SlowLog, SlowQuery, Watch};
 use crate::stream::{Again, ResultStream, Rows};
 use crate::streams::Stream;
@@ -218,10 +219,62 @@ impl Database {
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<ResultStream, QueryError> {
-        let written = query.into();
+        self.query_in(query.into(), parameters, options, None)
+    }
+
+    /// The same, of the whole graph or of one shard.
+    pub(crate) fn query_in(
+        &self,
+        written: Written<'_>,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        shard: Option<ShardAt>,
+    ) -> Result<ResultStream, QueryError> {
         self.guarded(&|| format!("running {written}"), || {
-            self.run_helped(&self.shared.prepared.read(&written)?, parameters, options, true)
+            self.run_helped(&self.shared.prepared.read(&written)?, parameters, options, true, shard)
         })
+    }
+
+    /// How the results of a query can be read. Those of many queries over a graph on nodes can be read shard by shard, for example by many
+    /// processes at the same time: queries that begin with `V()` or `E()` and treat each traverser by itself, without `order()`, `limit()`,
+    /// `dedup()`, `count()`, side effects and the like. Together, the results from all shards are those of the query, in some order.
+    ///
+    /// ```no_run
+    /// # let (nobody, options) = (mangrove::Parameters::new(), mangrove::QueryOptions::default());
+    /// use mangrove::{Database, ShardAt, Shards};
+    ///
+    /// let db = Database::connect("mangrove://127.0.0.1:7701/air")?;
+    /// let query = "g.V().hasLabel('airport').out('route').values('city')";
+    /// match db.shards(query, &nobody, &options)? {
+    ///     Shards::Apart { count, at } => {
+    ///         for shard in 0..count {
+    ///             let cities = db.on_shard(ShardAt { shard, at }).query(query, &nobody, &options)?;
+    ///             println!("{} in shard {shard}", cities.count());
+    ///         }
+    ///     }
+    ///     Shards::Whole { why } => println!("all together, because {why}"),
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the query cannot be planned, or if no node answers.
+    pub fn shards<'q>(
+        &self,
+        query: impl Into<Written<'q>>,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Shards, QueryError> {
+        let written = query.into();
+        self.guarded(&|| format!("splitting {written}"), || {
+            let query = self.shared.prepared.read(&written)?;
+            shards_of(&self.shared, &query, parameters, &self.shared.procedures.options(options))
+        })
+    }
+
+    /// One shard of a graph on nodes, to be read at a commit that [`shards`](Self::shards) gave to this process or to another one.
+    pub fn on_shard(&self, shard: ShardAt) -> OnShard<'_> {
+        OnShard { database: self, shard }
     }
 
     /// Runs a query that only reads, on demand. It holds a snapshot until it ends. It ends with its last result, when you close or
@@ -236,11 +289,21 @@ impl Database {
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<Stream, QueryError> {
-        let written = query.into();
+        self.stream_in(query.into(), parameters, options, None)
+    }
+
+    /// The same, of the whole graph or of one shard.
+    pub(crate) fn stream_in(
+        &self,
+        written: Written<'_>,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        shard: Option<ShardAt>,
+    ) -> Result<Stream, QueryError> {
         self.guarded(&|| format!("running {written}"), || {
             let query = self.shared.prepared.read(&written)?;
             let place = self.shared.streams.enter()?;
-            let results = self.run_helped(&query, parameters, options, place.is_helped())?;
+            let results = self.run_helped(&query, parameters, options, place.is_helped(), shard)?;
             // A write is not undone, so its results do not expire either.
             Ok(Stream::new(results, place, options.timeout.filter(|_| !query.writes())))
         })
@@ -257,7 +320,9 @@ impl Database {
         parameters: &Parameters,
         options: &QueryOptions,
         is_helped: bool,
+        shard: Option<ShardAt>,
     ) -> Result<ResultStream, QueryError> {
+        shard.map_or(Ok(()), |_| must_only_read(query))?;
         let mut watch = Watch::new(&self.slow, query.text());
         let reports = self.shared.reports.clone();
         let memory = Memory::new(options);
@@ -277,8 +342,12 @@ impl Database {
         }
         let options = QueryOptions { crew: is_helped.then(|| self.crew.clone()), ..options.clone() };
         let started = Instant::now();
-        let begun = self.shared.begin_reading(query, parameters, &options)?;
-        let again = self.is_far().then(|| {
+        let begun = match shard {
+            None => self.shared.begin_reading(query, parameters, &options)?,
+            Some(shard) => self.shared.begin_on_shard(query, parameters, &options, shard)?,
+        };
+        // The other shards are read at the same commit, so there is no newer one for this.
+        let again = (self.is_far() && shard.is_none()).then(|| {
             let (shared, query, parameters) = (self.shared.clone(), query.clone(), parameters.clone());
             Again::new(move || shared.begin_reading(&query, &parameters, &options.since(started)))
         });

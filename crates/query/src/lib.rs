@@ -41,7 +41,7 @@ pub use execute::{Execution, Items, MapColumn, Maps, Pace, bytes_target, own_map
 pub use fleet::{Fleet, MeshFleet, MeshPart, MeshRan, Owners, Ran};
 pub use mangrove_graph::CancelToken;
 pub use optimize::{ExplainedStep, Explanation};
-pub use options::{Graph, OnProfile, Parameters, QueryOptions};
+pub use options::{Graph, OnProfile, Parameters, QueryOptions, StartPart};
 pub use plan::shape::{Outlook, Shape};
 pub use procedure::{Procedure, Procedures};
 pub use profile::{Messages, Profile, StepProfile};
@@ -146,6 +146,17 @@ impl Query {
             plan::estimate(&mut plan, view)?;
         }
         Ok(plan)
+    }
+
+    /// Why the query can only be read as a whole; `None` if it can be read in parts. Then the results from all parts of the graph are
+    /// those of the query, in some order: see [`QueryOptions::start`].
+    pub fn whole_because(
+        &self,
+        view: &dyn GraphView,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Option<String>> {
+        Ok(plan::apart::whole_because(&self.plan(view, parameters, options)?))
     }
 
     /// The properties that the query computes.

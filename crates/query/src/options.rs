@@ -50,6 +50,8 @@ pub struct QueryOptions {
     pub crew: Option<Arc<Crew>>,
     /// The nodes that may run steps, if the graph is on nodes. A database sets its own.
     pub fleet: Option<Arc<dyn Fleet>>,
+    /// The part of the graph in which the first step finds its elements; `None` for all of it. A database sets its own.
+    pub start: Option<StartPart>,
     /// The number of the query in traces. A database sets its own.
     pub trace: TraceId,
     /// The procedures that `call()` may run. A database sets its own.
@@ -63,6 +65,17 @@ pub struct OnProfile(pub Arc<dyn Fn(&Profile) + Send + Sync>);
 impl fmt::Debug for OnProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OnProfile")
+    }
+}
+
+/// A part of the graph that a query runs on. Together, the results from all parts are those of the query. Queries for which they are not
+/// are refused: see [`whole_because`](crate::plan::apart::whole_because).
+#[derive(Clone)]
+pub struct StartPart(pub Arc<dyn GraphView + Send + Sync>);
+
+impl fmt::Debug for StartPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StartPart")
     }
 }
 
@@ -97,6 +110,7 @@ impl Default for QueryOptions {
             on_profile: None,
             crew: None,
             fleet: None,
+            start: None,
             trace: TraceId::default(),
             procedures: Procedures::built_in().clone(),
         }

@@ -20,6 +20,7 @@ use mangrove_graph::{EdgeRef, GraphError, ReadContext, Result, Schema, VertexId}
 use mangrove_query::{Fleet, MeshFleet, Ran, run_fragment};
 use serde::{Deserialize, Serialize};
 
+use super::kept::KeptCuts;
 use super::mesh::CutMesh;
 use super::rounds::crew::NodeNames;
 use super::runner::{NamedSchema, drawn};
@@ -52,6 +53,8 @@ pub struct Remembered {
     /// The schema that it has read last, with its name.
     schema: Mutex<Option<NamedSchema>>,
     names: Arc<NodeNames>,
+    /// What others read shard by shard.
+    pub kept: KeptCuts,
 }
 
 impl Remembered {

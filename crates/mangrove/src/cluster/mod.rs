@@ -6,6 +6,7 @@
 //!   stores    where its shards are on its disk
 //!   runner    what a node runs for clients: small queries that write, steps of others, and parts of jobs
 //!   fragments steps of queries that run at the nodes
+//!   kept      points of the log that others read shard by shard
 //!   jobs      the parts of a node in what several nodes do in rounds
 //!   analysis  vertex programs on the nodes
 //!   mesh      steps of queries whose traversers go from node to node
@@ -22,6 +23,7 @@ mod backups;
 mod balance;
 mod fragments;
 mod jobs;
+mod kept;
 mod mesh;
 mod moves;
 mod node;

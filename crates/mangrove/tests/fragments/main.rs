@@ -1,6 +1,7 @@
 //! Steps of queries at the nodes of a graph: they give what one process gives, and end as it does.
 
 mod mesh;
+mod shards;
 
 use std::fmt::Write as _;
 use std::sync::Arc;

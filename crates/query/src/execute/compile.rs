@@ -310,7 +310,8 @@ fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
     Ok(match step {
         Step::Scan { kind, ids, labels, also, filters } => {
             let labels = (labels.clone(), also.clone());
-            Box::new(ScanOp::new(*kind, ids.clone(), labels, filters.clone(), read_of_all(place.later)))
+            let scan = ScanOp::new(*kind, ids.clone(), labels, filters.clone(), read_of_all(place.later));
+            Box::new(scan.at_start(place.start))
         }
         Step::CountScan { kind, labels, also, filters } => {
             Box::new(CountScanOp::new(*kind, (labels.clone(), also.clone()), filters.clone()))

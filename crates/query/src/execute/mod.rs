@@ -35,6 +35,7 @@ use crate::computed::Computed;
 use crate::error::{QueryError, Result};
 use crate::fleet::{Fleet, MeshFleet};
 use crate::options::{Graph, OnProfile, QueryOptions};
+use crate::plan::apart::whole_because;
 use crate::plan::facts::{Reads, Writes};
 use crate::plan::locate::in_runs;
 use crate::plan::mesh::{at_start, in_mesh};
@@ -89,6 +90,9 @@ const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
     pub(crate) fn new(mut plan: Plan, graph: &Graph<'_>, options: QueryOptions, text: Arc<str>) -> Result<Self> {
+        if let Some(why) = options.start.as_ref().and_then(|_| whole_because(&plan)) {
+            return Err(QueryError::step(format!("the query can only be read as a whole, because {why}")));
+        }
         let (reads, writes) = plan.traversal.touches();
         let mode = paths::path_mode(&plan, reads);
         let one_by_one = writes != Writes::NOTHING && compile::one_by_one(&plan);

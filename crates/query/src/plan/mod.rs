@@ -3,6 +3,7 @@
 //! [`resolve`](crate::resolve) builds it from a syntax tree. The rules of [`optimize`](crate::optimize) rewrite it. [`execute`](crate::execute)
 //! compiles it to operators.
 
+pub mod apart;
 mod bytes;
 mod children;
 mod estimate;
