@@ -215,6 +215,14 @@ impl Fleet for Nodes {
         self.node_of_vertex(edge.source)
     }
 
+    /// Each of them finds all vertices.
+    fn node_of_id(&self, id: &Value) -> Option<u16> {
+        match ExternalId::from_value(id)? {
+            ExternalId::Int(id) => Some(id.rem_euclid(PARTS as i64) as u16),
+            _ => Some(0),
+        }
+    }
+
     fn run(&self, messages: Vec<(u16, Vec<u8>)>, limits: &ReadContext) -> Vec<Ran> {
         let views = self.0.lock().expect("no thread panicked");
         let answer = |(node, message): (u16, Vec<u8>)| {
