@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use mangrove_graph::{EdgeRef, GraphView, IdSpace, ReadContext, VertexId};
+use mangrove_graph::{EdgeRef, ExternalId, GraphView, IdSpace, ReadContext, Value, VertexId};
 use mangrove_query::optimize::RULES;
 use mangrove_query::plan::Plan;
 use mangrove_query::{

@@ -199,7 +199,11 @@ impl HeldCut {
     }
 
     /// The same for shards of this process: one thread reads them, one after the other.
-    pub fn graph_in_turn(self: &Arc<Self>, placement: Placement, limits: &Limits) -> ClusterView<ShardView<CutStore>, InTurn> {
+    pub fn graph_in_turn(
+        self: &Arc<Self>,
+        placement: Placement,
+        limits: &Limits,
+    ) -> ClusterView<ShardView<CutStore>, InTurn> {
         ClusterView::with_schema(self.stores(limits), placement, self.seen.schema.clone())
     }
 

@@ -57,9 +57,9 @@ pub fn ids_at_start(steps: &[StepNode]) -> Option<&[Value]> {
     Some(&ids[..]).filter(|ids| is_plain && ids.len() <= IDS_MAX)
 }
 
-/// The same as [`run_length`] for steps that begin with [ids](ids_at_start).
+/// The same as [`run_length`] for steps that begin with [ids](ids_at_start): to look them up is a call, too.
 pub fn run_length_of_ids(steps: &[StepNode]) -> usize {
-    let behind = steps.get(1..).map_or(0, |behind| length_after(behind, 1));
+    let behind = ids_at_start(steps).map_or(0, |_| length_after(&steps[1..], 1));
     if behind == 0 { 0 } else { 1 + behind }
 }
 

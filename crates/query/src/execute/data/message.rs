@@ -60,7 +60,8 @@ impl Answer {
     pub fn from_bytes(bytes: &[u8], rows: usize) -> Option<Self> {
         let ((warnings, unknown), rest) = postcard::take_from_bytes::<(Vec<String>, Vec<u32>)>(bytes).ok()?;
         let (_, results) = sent::from_bytes(rest)?;
-        let are_rows = unknown.iter().all(|row| (*row as usize) < rows) && (0..results.len()).all(|at| results.scope(at) < rows);
+        let are_rows =
+            unknown.iter().all(|row| (*row as usize) < rows) && (0..results.len()).all(|at| results.scope(at) < rows);
         are_rows.then_some(Self { warnings, unknown, results })
     }
 }
