@@ -175,7 +175,7 @@ impl Runner for NodeRunner {
     }
 
     fn fragment_alone(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Option<Vec<u8>> {
-        self.fragments.answer_alone(number, asked, limits).ok()?
+        self.fragments.answer_alone(number, asked, limits).ok().flatten()
     }
 
     fn has_gone(&self, session: u64) {

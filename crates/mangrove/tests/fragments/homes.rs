@@ -92,17 +92,7 @@ fn ids_may_be_parameters_and_generated() {
 
 #[test]
 fn another_node_looks_ids_up_when_one_ends() {
-    let mut cluster = Cluster::start(3, 2, 6);
-    let db = cluster.connect();
-    load(&db, 48);
-    let ask = |options: &QueryOptions| BY_ID.map(|text| answers(&db, text, options).unwrap());
-    let expected = ask(&homes_off());
-    assert_eq!(ask(&QueryOptions::default()), expected);
-    drop(cluster.nodes.remove(0));
-    for _ in 0..3 {
-        assert_eq!(ask(&QueryOptions::default()), expected);
-    }
-    assert!(sent(&db, BY_ID[1], &QueryOptions::default()) > 0, "others have its shards");
+    go_on_without_a_node(&BY_ID, 48, &homes_off());
 }
 
 #[test]
@@ -121,27 +111,4 @@ fn many_threads_may_ask_by_id_at_the_same_time() {
             });
         }
     });
-}
-
-#[test]
-fn who_is_late_or_cancels_behind_ids_waits_no_longer() {
-    let cluster = Cluster::start(2, 1, 4);
-    let db = cluster.connect();
-    load(&db, 50);
-    let endless = ENDLESS.replace("g.V()", "g.V('v1', 'v2').out()");
-    let run = |options: &QueryOptions| {
-        kind(db.query(&*endless, &Parameters::new(), options).and_then(|mut stream| stream.values()))
-    };
-    let late = QueryOptions { timeout: Some(Duration::from_millis(300)), ..QueryOptions::default() };
-    assert_eq!(run(&late), QueryErrorKind::Timeout);
-    let cancel = CancelToken::default();
-    let stopped = QueryOptions { cancel: cancel.clone(), ..QueryOptions::default() };
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            std::thread::sleep(Duration::from_millis(300));
-            cancel.cancel();
-        });
-        assert_eq!(run(&stopped), QueryErrorKind::Cancelled);
-    });
-    assert!(answers(&db, BY_ID[0], &QueryOptions::default()).is_ok());
 }
