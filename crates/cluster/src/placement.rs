@@ -1,6 +1,6 @@
 //! The shard in which a vertex lives.
 
-use mangrove_graph::{ExternalId, IdSpace, LabelId};
+use mangrove_graph::{ExternalId, IdSpace, LabelId, VertexId};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -43,6 +43,21 @@ impl Placement {
         let hash = xxh3_64_with_seed(&key, self.seed);
         ((u128::from(hash) * u128::from(self.shards)) >> 64) as u16
     }
+
+    /// The shards in which the vertex with an id may be: its home, and the one that a generated id names. Without a label, ids are unique in the
+    /// graph.
+    pub fn homes(&self, label: Option<LabelId>, id: &ExternalId) -> impl Iterator<Item = u16> {
+        let (home, shards) = (self.home(label.unwrap_or(LabelId(0)), id), self.shards);
+        let named = made_for(id).map(VertexId::shard).filter(|shard| *shard < shards && *shard != home);
+        std::iter::once(home).chain(named)
+    }
+}
+
+/// The vertex for which an id was generated. A number behind a point tells the id from one that a user gave.
+fn made_for(id: &ExternalId) -> Option<VertexId> {
+    let ExternalId::String(text) = id else { return None };
+    let numbered = text.rsplit_once('.').filter(|(_, number)| number.parse::<u64>().is_ok());
+    VertexId::from_generated(id).or_else(|| VertexId::from_generated(&numbered?.0.into()))
 }
 
 #[cfg(test)]

@@ -163,14 +163,6 @@ impl<V: GraphView, A: Asking<V>> ClusterView<V, A> {
         Ok(Some(given))
     }
 
-    /// The shards in which an id may be found.
-    fn homes(&self, label: Option<LabelId>, id: &ExternalId) -> Vec<u16> {
-        let named = made_for(id).map(VertexId::shard).filter(|shard| *shard < self.placement.shards);
-        let mut homes = vec![self.placement.home(label.unwrap_or(LabelId(0)), id)];
-        homes.extend(named.filter(|shard| *shard != homes[0]));
-        homes
-    }
-
     /// A hop without what the shards of the targets cannot tell of edges, and what is left to do here. They know the time of an edge, and
     /// no other property.
     fn tellable<'h>(&self, hop: &'h Hop) -> (Hop, Option<&'h Filter>) {
@@ -335,7 +327,7 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
         out.resize(first + ids.len(), None);
         let mut asked: Vec<Vec<u32>> = vec![Vec::new(); self.shards.len()];
         for (row, id) in ids.iter().enumerate() {
-            self.homes(label, id).into_iter().for_each(|home| asked[usize::from(home)].push(row as u32));
+            self.placement.homes(label, id).for_each(|home| asked[usize::from(home)].push(row as u32));
         }
         let asked: Vec<_> = self.shards.iter().zip(asked).filter(|(_, rows)| !rows.is_empty()).collect();
         let found = A::each(asked, |shard, rows| {
@@ -509,13 +501,6 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
         };
         Ok(Some(found))
     }
-}
-
-/// The vertex for which an id was generated. A number behind a point tells the id from one that a user gave.
-fn made_for(id: &ExternalId) -> Option<VertexId> {
-    let ExternalId::String(text) = id else { return None };
-    let numbered = text.rsplit_once('.').filter(|(_, number)| number.parse::<u64>().is_ok());
-    VertexId::from_generated(id).or_else(|| VertexId::from_generated(&numbered?.0.into()))
 }
 
 /// A shard in another thread.

@@ -106,7 +106,7 @@ impl Link {
         GraphError::Unavailable(format!("the connection to the node at {} has ended", self.address))
     }
 
-    fn send(&self, request: &frames::Request) -> Result<()> {
+    fn send(&self, request: &frames::Request<&Call>) -> Result<()> {
         let frame = frame(request)?;
         self.calls.blocking_send(frame).map_err(|_| self.gone())
     }
@@ -119,7 +119,7 @@ impl Link {
             None if hearing.heard.max(since).elapsed() < QUIET => false,
             None => {
                 // Behind calls that wait to be sent, a ping would tell nothing.
-                let sent = frame(&frames::Request::Ping).is_ok_and(|ping| self.calls.try_send(ping).is_ok());
+                let sent = frame(&frames::Request::<Call>::Ping).is_ok_and(|ping| self.calls.try_send(ping).is_ok());
                 hearing.pinged = sent.then(Instant::now);
                 false
             }
@@ -138,7 +138,7 @@ impl Link {
         let number = self.last.fetch_add(1, Ordering::Relaxed);
         let (reply, received) = sync_channel(1);
         self.waiting.replies().insert(number, reply);
-        let sent = self.send(&frames::Request::Call(number, call.clone()));
+        let sent = self.send(&frames::Request::Call(number, call));
         let outcome = sent.and_then(|()| {
             loop {
                 match received.recv_timeout(LOOK) {
@@ -153,7 +153,7 @@ impl Link {
                 };
                 if let Err(error) = is_over {
                     // Who stops waits for nothing.
-                    let _ = frame(&frames::Request::Cancel(number)).map(|cancel| self.calls.try_send(cancel));
+                    let _ = frame(&frames::Request::<Call>::Cancel(number)).map(|cancel| self.calls.try_send(cancel));
                     return Err(error);
                 }
             }
@@ -226,7 +226,7 @@ where
         }
     });
     let (calls, to_send) = mpsc::channel(CALLS_MAX);
-    let hello = frame(&frames::Request::Name(name.to_owned()))?;
+    let hello = frame(&frames::Request::<Call>::Name(name.to_owned()))?;
     calls.send(hello).await.map_err(|error| cannot(address, error))?;
     let stream = futures_util::stream::unfold(to_send, |mut to_send| async move {
         let frame: Frame = to_send.recv().await?;

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -37,6 +37,13 @@ const WAITING_MAX: usize = 1_024;
 /// Replies that wait to be sent. Who makes more waits.
 const REPLIES_MAX: usize = 64;
 const WINDOW_BYTES: u32 = 2 << 20;
+/// A read in so few bytes is answered by the thread that has received it, if that takes no longer than this. Otherwise it begins again on
+/// another thread.
+const BRIEF_BYTES: usize = 1 << 10;
+const BRIEF: Duration = Duration::from_millis(1);
+/// Behind one that has taken so long, so many reads of the client go to other threads at once.
+const SLOW: Duration = Duration::from_micros(500);
+const SLOW_SKIPPED: u32 = 16;
 /// Connections that agree on TLS at the same time, and how long one may take. Until then, anybody may be there.
 const HANDSHAKES_MAX: usize = 256;
 const AGREEING: Duration = Duration::from_secs(5);
@@ -178,10 +185,32 @@ fn served(session: &Session, call: Call, cancel: CancelToken) -> Result<Reply, S
     std::panic::catch_unwind(served).unwrap_or_else(|_| Err(bug())).map_err(SentError::from)
 }
 
-fn reply_with(number: u64, reply: Result<Reply, SentError>, replies: &mpsc::Sender<Frame>) {
-    let sent = frame(&Response { number, reply });
-    if let Ok(sent) = sent.or_else(|error| frame(&Response { number, reply: Err(error.into()) })) {
-        let _ = replies.blocking_send(sent); // the client may be gone
+/// A reply as a message. One that is too large becomes an error.
+fn framed(number: u64, reply: Result<Reply, SentError>) -> mangrove_graph::Result<Frame> {
+    frame(&Response { number, reply }).or_else(|error| frame(&Response { number, reply: Err(error.into()) }))
+}
+
+/// Answers short reads of a client on the thread that carries its messages: to wake another thread, and to be woken by it, costs more than the
+/// read.
+#[derive(Default)]
+struct Brief {
+    skips: u32,
+}
+
+impl Brief {
+    /// The reply; `None` if another thread is to answer.
+    fn reply(&mut self, session: &Session, call: &Call, bytes: usize) -> Option<Reply> {
+        if bytes > BRIEF_BYTES || self.skips > 0 {
+            self.skips = self.skips.saturating_sub(1);
+            return None;
+        }
+        let began = Instant::now();
+        let serve = std::panic::AssertUnwindSafe(|| session.serve_briefly(call, BRIEF, CancelToken::default()));
+        let reply = std::panic::catch_unwind(serve).ok().flatten(); // the other thread says what was wrong
+        if began.elapsed() > SLOW {
+            self.skips = SLOW_SKIPPED;
+        }
+        reply
     }
 }
 
@@ -191,7 +220,7 @@ type Running = Arc<Mutex<HashMap<u64, CancelToken>>>;
 /// Answers a client until it goes. What it held is given back then.
 async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, replies: mpsc::Sender<Frame>) {
     let (queue, places) = (Arc::new(Semaphore::new(WAITING_MAX)), Arc::new(Semaphore::new(CALLS_MAX)));
-    let running = Running::default();
+    let (running, mut brief) = (Running::default(), Brief::default());
     let mut session: Option<Arc<Session>> = None;
     let told = |session: &Option<Arc<Session>>, call| {
         if let Some(session) = session {
@@ -203,7 +232,7 @@ async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, 
             (Ok(frames::Request::Name(name)), _) => {
                 session = Some(Arc::new(Session::new(node.clone(), format!("{name} ({from})"))));
             }
-            // These take no time. Nothing else is done on a thread that carries messages.
+            // These take no time. Nothing else is done on a thread that carries messages, but what is brief.
             (Ok(frames::Request::Tell(call @ (Call::Release { .. } | Call::Rollback { .. }))), _) => told(&session, call),
             (Ok(frames::Request::Cancel(number)), _) => {
                 if let Some(cancel) = running.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
@@ -216,6 +245,12 @@ async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, 
                 }
             }
             (Ok(frames::Request::Call(number, call)), Some(session)) => {
+                if let Some(reply) = brief.reply(session, &call, message.len()) {
+                    if let Ok(reply) = framed(number, Ok(reply)) {
+                        let _ = replies.send(reply).await; // the client may be gone
+                    }
+                    continue;
+                }
                 // If so many wait, this waits too, and pings with it: the client asks for too much.
                 let Ok(waits) = queue.clone().acquire_owned().await else { break };
                 let (session, running, replies) = (session.clone(), running.clone(), replies.clone());
@@ -227,7 +262,9 @@ async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, 
                     tokio::task::spawn_blocking(move || {
                         let reply = served(&session, call, cancel);
                         running.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-                        reply_with(number, reply, &replies);
+                        if let Ok(reply) = framed(number, reply) {
+                            let _ = replies.blocking_send(reply); // the client may be gone
+                        }
                         drop(place);
                     });
                 });

@@ -13,7 +13,7 @@ use crate::names::Own;
 use crate::placement::Placement;
 use crate::remote::{Known, Line, Remote};
 use crate::shard::ShardView;
-use crate::view::{AtOnce, ClusterView};
+use crate::view::{AtOnce, ClusterView, InTurn};
 use crate::wire::{Answer, Ask, Call, NextLocals, Reply, damaged};
 
 /// What was read for longer is not read again from the beginning.
@@ -195,6 +195,15 @@ impl HeldCut {
 
     /// The graph, for a reader with these limits.
     pub fn graph(self: &Arc<Self>, placement: Placement, limits: &Limits) -> CutGraph {
+        ClusterView::with_schema(self.stores(limits), placement, self.seen.schema.clone())
+    }
+
+    /// The same for shards of this process: one thread reads them, one after the other.
+    pub fn graph_in_turn(
+        self: &Arc<Self>,
+        placement: Placement,
+        limits: &Limits,
+    ) -> ClusterView<ShardView<CutStore>, InTurn> {
         ClusterView::with_schema(self.stores(limits), placement, self.seen.schema.clone())
     }
 

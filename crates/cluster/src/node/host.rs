@@ -55,7 +55,12 @@ impl Pool {
         let mut view = loop {
             match views.pop() {
                 Some(view) => break view,
-                None => views = self.back.wait_timeout(views, LOOK).unwrap_or_else(PoisonError::into_inner).0,
+                None => {
+                    let deadline = limits.as_ref().and_then(|limits| limits.deadline);
+                    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                    let look = left.map_or(LOOK, |left| left.min(LOOK));
+                    views = self.back.wait_timeout(views, look).unwrap_or_else(PoisonError::into_inner).0;
+                }
             }
             limits.as_ref().map_or(Ok(()), ReadContext::check)?;
         };
@@ -373,12 +378,13 @@ impl Host {
         }
     }
 
-    /// The shard at a number. Waits a little if it has not come so far.
+    /// The shard at a number. Waits a little if it has not come so far, but not beyond a deadline.
     ///
     /// # Errors
     /// [`GraphError::Unavailable`] if it does not come so far, or if that cut is gone.
-    pub fn at(&self, number: u64) -> Result<Arc<Pool>> {
-        let until = Instant::now() + PATIENCE;
+    pub fn at(&self, number: u64, deadline: Option<Instant>) -> Result<Arc<Pool>> {
+        let latest = Instant::now() + PATIENCE;
+        let until = deadline.map_or(latest, |deadline| deadline.min(latest));
         self.may_be_read()?;
         let mut cuts = self.cuts();
         loop {
@@ -397,7 +403,7 @@ impl Host {
 
     /// Keeps the cut of a number for somebody who reads it, and gives it.
     pub fn hold(&self, number: u64) -> Result<Arc<Pool>> {
-        let pool = self.at(number)?;
+        let pool = self.at(number, None)?;
         if self.cuts().hold(number) { Ok(pool) } else { Err(self.gone(number)) }
     }
 

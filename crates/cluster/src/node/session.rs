@@ -162,6 +162,28 @@ impl Session {
         }
     }
 
+    /// Answers a call on a thread that must not wait: one that carries messages. It takes so long at most, and waits for no other thread that
+    /// carries any. `None` if the call needs another thread.
+    pub fn serve_briefly(&self, call: &Call, longest: Duration, cancel: CancelToken) -> Option<Reply> {
+        if self.node.tail.is_stopped() {
+            return None;
+        }
+        let brief = |left: &Option<Duration>| Some(left.map_or(longest, |left| left.min(longest)));
+        match call {
+            Call::Ask { shard, number, left, ask } if ask.is_brief() => {
+                self.ask(*shard, *number, brief(left), ask.clone(), cancel).ok()
+            }
+            Call::Fragment { left, number, asked } => {
+                let left = brief(left);
+                let deadline = left.map(|left| Instant::now() + left);
+                let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
+                let told = self.node.runner()?.fragment_alone(*number, &asked.0, &limits)?;
+                Some(Reply::Fragment(Opaque(told)))
+            }
+            _ => None,
+        }
+    }
+
     fn applied(&self, shards: &[u16], from: u64, behind: Option<u64>) -> Vec<Result<Reached, String>> {
         let until = Instant::now() + WAITING;
         let hosts: Vec<_> = shards.iter().map(|shard| self.node.hosts.get_for_new(*shard)).collect();
@@ -203,7 +225,7 @@ impl Session {
         let left = left.map(|left| left.min(LONGEST));
         let deadline = left.map(|left| Instant::now() + left);
         let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
-        let pool = self.node.hosts.get(shard)?.at(number)?;
+        let pool = self.node.hosts.get(shard)?.at(number, deadline)?;
         pool.with(Some(limits), |store| answer(store, ask)).flatten().map(Reply::Answer)
     }
 

@@ -38,6 +38,20 @@ pub enum Ask {
     Sources,
 }
 
+impl Ask {
+    /// Whether it names the elements that are read, and so takes a moment only if these are few.
+    pub fn is_brief(&self) -> bool {
+        match self {
+            Ask::FindVertices(..) | Ask::FindEdges(_) | Ask::ExternalIds(_) | Ask::Contain(_) | Ask::FurtherLabels(_) => {
+                true
+            }
+            Ask::Neighbors(..) | Ask::Degrees(..) | Ask::Columns(..) | Ask::Keys(_) | Ask::Have(..) | Ask::Pass(..) => true,
+            Ask::IsSearchable(..) | Ask::Candidates(..) | Ask::Search(..) | Ask::Halves(_) | Ask::Sources => false,
+            Ask::ScanIds(..) | Ask::Scan(..) | Ask::Count(..) => false,
+        }
+    }
+}
+
 /// What the store gives.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Answer {

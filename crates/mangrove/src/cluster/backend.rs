@@ -331,7 +331,7 @@ impl BackendView for ClusterRead {
     }
 
     fn fleet(&self) -> Option<Arc<dyn Fleet>> {
-        Some(Arc::new(CutFleet::new(&self.cut, &self.remembered)))
+        Some(Arc::new(CutFleet::new(&self.cut, self.placement, &self.remembered)))
     }
 
     fn shards(&self) -> Option<&dyn ViewInShards> {

@@ -174,6 +174,10 @@ impl Runner for NodeRunner {
         Some(self.fragments.answer(number, asked, limits))
     }
 
+    fn fragment_alone(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Option<Vec<u8>> {
+        self.fragments.answer_alone(number, asked, limits).ok().flatten()
+    }
+
     fn has_gone(&self, session: u64) {
         self.jobs.has_gone(session);
     }

@@ -49,7 +49,7 @@ use crate::execute::run::portion::Portioned;
 use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::fragment::{Fragment, Reach};
 use crate::plan::keys::{any_column, read_of_all, takes_maps};
-use crate::plan::locate::run_length;
+use crate::plan::locate::{run_length, run_length_of_ids};
 use crate::plan::mesh;
 use crate::plan::paths::{PATHS, PathMode, last_uses};
 use crate::plan::*;
@@ -60,6 +60,8 @@ use crate::stack::deep;
 pub struct NodesRole {
     /// They run fragments.
     pub fragments: bool,
+    /// They look up the ids with which it begins.
+    pub homes: bool,
     /// Traversers go from node to node, if at least so many are expected to move.
     pub mesh: Option<f64>,
 }
@@ -74,7 +76,17 @@ pub fn root(plan: &Plan, mode: PathMode, helpers: Option<Reach>, nodes: NodesRol
     let last_uses = if mode == PathMode::Slots { last_uses(&plan.traversal) } else { Vec::new() };
     chain(
         &plan.traversal,
-        ChainRole { start: true, helpers, fleet, mesh, last_reader, last_uses: &last_uses, columns: Some(0), later: &[] },
+        ChainRole {
+            start: true,
+            helpers,
+            fleet,
+            homes: nodes.homes,
+            mesh,
+            last_reader,
+            last_uses: &last_uses,
+            columns: Some(0),
+            later: &[],
+        },
     )
 }
 
@@ -92,6 +104,8 @@ struct ChainRole<'a> {
     helpers: Option<Reach>,
     /// The source of the query, if nodes may run some of the steps.
     fleet: Option<&'a SourceConfig>,
+    /// It begins with ids that the nodes look up.
+    homes: bool,
     /// The source of the query, and how many traversers must be expected to move before they go from node to node.
     mesh: Option<(&'a SourceConfig, f64)>,
     /// The last step that asks where traversers have been. Later steps can forget the path.
@@ -122,10 +136,14 @@ fn chain(traversal: &Traversal, place: ChainRole<'_>) -> Result<Chain> {
 fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
     let steps = &traversal.steps;
     let mut links = Vec::with_capacity(steps.len());
-    let run_at = |at: usize| if place.fleet.is_some() { run_length(&steps[at..]) } else { 0 };
+    let run_at = |at: usize| match place.fleet {
+        None => 0,
+        Some(_) if at == 0 && place.homes => run_length_of_ids(steps),
+        Some(_) => run_length(&steps[at..]),
+    };
     let next_run = |at: usize| if place.fleet.is_some() { (at..steps.len()).find(|at| run_at(*at) > 0) } else { None };
-    // Helpers would take the steps before a run together with some of the run.
-    let helpers = place.helpers.filter(|_| next_run(0).is_none());
+    // Helpers would take the steps before a run together with some of the run. Nothing is before the first steps.
+    let helpers = place.helpers.filter(|_| next_run(if place.homes { run_at(0) } else { 0 }).is_none());
     let mesh = place.mesh.and_then(|(source, moved_min)| Some((source, mesh::at_start(steps, moved_min)?)));
     let (mut at, mut is_prepared, mut first) = (0, false, 0);
     while at < steps.len() {
@@ -137,7 +155,7 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
             && at == *first
         {
             at += mesh.steps.len();
-            let role = ChainRole { start: place.start && *first == 0, mesh: None, ..place };
+            let role = ChainRole { start: place.start && *first == 0, mesh: None, homes: false, ..place };
             let columns = place.columns_before(&steps[at..]);
             let here = chain(&Traversal { steps: mesh.steps.to_vec() }, ChainRole { columns, ..role })?;
             links.push(Link::new(Box::new(MeshOp::new(mesh, source, here)), Vec::new(), Span::default()));
@@ -165,7 +183,8 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
             let next_mesh = mesh.iter().map(|(_, (first, _))| *first).find(|first| at < *first);
             let later = &steps[at + 1..next_mesh.or_else(|| next_run(at + 1)).unwrap_or(steps.len())];
             let start = place.start && at == 0;
-            let role = ChainRole { start, mesh: None, last_reader: None, last_uses: &[], columns, later, ..place };
+            let role =
+                ChainRole { start, mesh: None, homes: false, last_reader: None, last_uses: &[], columns, later, ..place };
             let op = if is_prepared { compile_prepared(&node.step, role)? } else { compile(&node.step, role)? };
             is_prepared = false;
             let mut link = Link::new(op, node.labels.clone(), node.span);

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::frame::{merged, split};
 use crate::execute::data::items::Items;
-use crate::execute::data::message::{MessageHead, message, read_answer};
+use crate::execute::data::message::{Answer, MessageHead, message};
 use crate::execute::ops::barrier::gather_all;
 use crate::execute::run::chain::{Chain, Input, Once, Op};
 use crate::execute::run::context::Context;
@@ -85,9 +85,9 @@ impl MeshOp {
 
 /// The results of all parts; `None` if some cannot be read, or if they are too large.
 fn given(cx: &mut Context<'_, '_>, answers: Vec<Vec<u8>>) -> Option<Batch> {
-    let answers: Vec<_> = answers.iter().map(|answer| read_answer(answer, 1)).collect::<Option<_>>()?;
+    let answers: Vec<_> = answers.iter().map(|answer| Answer::from_bytes(answer, 1)).collect::<Option<_>>()?;
     let mut results = Vec::with_capacity(answers.len());
-    for (warnings, batch) in answers {
+    for Answer { warnings, results: batch, .. } in answers {
         warnings.into_iter().for_each(|warning| cx.warn(warning));
         results.push(Batch { scope: None, ..batch });
     }

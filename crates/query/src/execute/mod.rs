@@ -37,7 +37,7 @@ use crate::fleet::{Fleet, MeshFleet};
 use crate::options::{Graph, OnProfile, QueryOptions};
 use crate::plan::apart::whole_because;
 use crate::plan::facts::{Reads, Writes};
-use crate::plan::locate::in_runs;
+use crate::plan::locate::{ids_at_start, in_runs};
 use crate::plan::mesh::{at_start, in_mesh};
 use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
@@ -283,8 +283,17 @@ fn may_leave(plan: &Plan, one_by_one: bool) -> bool {
 fn nodes_role(plan: &Plan, mode: PathMode, fleet: &dyn Fleet) -> NodesRole {
     let source = &plan.source;
     let is_bare = mode == PathMode::Off && source.sack.is_none() && !source.bulk_off && !source.mesh_off;
-    let mesh = if is_bare { fleet.mesh() } else { None };
-    NodesRole { fragments: !source.fragments_off, mesh: mesh.map(MeshFleet::moved_min) }
+    let mesh = fleet.mesh().filter(|_| is_bare).map(MeshFleet::moved_min);
+    let goes = mesh.is_some_and(|moved_min| at_start(&plan.traversal.steps, moved_min).is_some());
+    // A path would begin with what only the nodes know.
+    let may_begin = !source.fragments_off && !source.homes_off && mode != PathMode::Full && !goes;
+    let homes = may_begin && ids_at_start(&plan.traversal.steps).is_some_and(|ids| are_located(fleet, ids));
+    NodesRole { fragments: !source.fragments_off, homes, mesh }
+}
+
+/// Whether it is known which nodes have the vertices with these ids.
+fn are_located(fleet: &dyn Fleet, ids: &[Value]) -> bool {
+    !ids.is_empty() && ids.iter().all(|id| fleet.node_of_id(id).is_some())
 }
 
 /// How the nodes of a graph run a step, together with steps beside it.
@@ -301,7 +310,7 @@ pub(crate) fn on_nodes(plan: &Plan, fleet: &dyn Fleet) -> Vec<OnNodes> {
     }
     let role = nodes_role(plan, paths::path_mode(plan, plan.traversal.touches().0), fleet);
     let meshed = role.mesh.map_or(Vec::new(), |moved_min| in_mesh(&plan.traversal, moved_min));
-    let runs = in_runs(&plan.traversal);
+    let runs = in_runs(&plan.traversal, role.homes);
     let how = |(at, in_run): (usize, bool)| {
         let in_mesh = meshed.get(at) == Some(&true);
         OnNodes { in_run: in_run && role.fragments && !in_mesh, in_mesh }

@@ -19,7 +19,7 @@ use crate::execute::compile;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::frame::{from_frame, merged, parts_of, split, to_frame};
 use crate::execute::data::items::Items;
-use crate::execute::data::message::{answer, read_message};
+use crate::execute::data::message::{Answer, read_message};
 use crate::execute::ops::reduce::integer_type;
 use crate::execute::ops::set::VertexSet;
 use crate::execute::run::chain::{Chain, Input, Once};
@@ -41,7 +41,10 @@ const MERGE_ROWS: usize = 1 << 18;
 /// Runs a part of a query whose traversers go from node to node: answers a message of a [`MeshFleet`](crate::MeshFleet). `None` if whoever
 /// asks must run the steps: because they fail in some part, because they hold or give too much, or because the message has another version.
 pub fn run_stages(message: &[u8], part: &dyn MeshPart, limits: &ReadContext) -> Option<Vec<u8>> {
-    let (head, plan, start) = read_message(message).filter(|(head, ..)| head.mode == PathMode::Off)?;
+    let (head, plan, start) = read_message(message)?;
+    if head.mode != PathMode::Off || start.items.are_values() {
+        return None;
+    }
     let plan = Plan::from_bytes(plan).ok()?;
     let stages = stages(&plan.traversal.steps)?;
     let options = QueryOptions {
@@ -59,7 +62,8 @@ pub fn run_stages(message: &[u8], part: &dyn MeshPart, limits: &ReadContext) -> 
     stages.iter().try_for_each(|stage| going.stage(&mut cx, stage)).ok()?;
     let results = going.frontier.take(&cx).ok()?;
     let fits = results.bytes() <= ANSWER_BYTES_MAX;
-    fits.then(|| answer(&shared.warnings, &results)).flatten()
+    let answer = Answer { warnings: shared.warnings, unknown: Vec::new(), results };
+    if fits { answer.to_bytes() } else { None }
 }
 
 /// A part between two stages.

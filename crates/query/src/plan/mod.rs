@@ -58,6 +58,8 @@ pub struct SourceConfig {
     pub index_off: bool,
     /// The nodes of a graph run no steps. A switch to measure what that is worth.
     pub fragments_off: bool,
+    /// The nodes look no ids up together with steps. A switch to measure what that is worth.
+    pub homes_off: bool,
     /// Traversers do not go from node to node. A switch to measure what that is worth.
     pub mesh_off: bool,
     pub strategies: Strategies,
