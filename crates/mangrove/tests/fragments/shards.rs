@@ -61,7 +61,7 @@ const SPLIT: [&str; 23] = [
     "g.V().out().out('path').id()",
     "g.V().barrier().both('road').id()",
     "g.E().id()",
-    "g.E().hasLabel('road').has('weight', gt(low)).inV().id()",
+    "g.E().hasLabel('road').has('weight', lt(low)).inV().id()",
     "g.E().has('weight', 3).outV().values('n')",
     "g.E().hasLabel('path').project('from', 'to').by(outV().id()).by(inV().id())",
     "g.V().where(outE().count().is(gt(5))).elementMap('n')",
