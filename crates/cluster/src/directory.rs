@@ -29,9 +29,7 @@ pub type Entry = (u64, u16);
 
 /// Whether the values of a property of the graph are listed.
 pub fn is_listed(schema: &Schema, placement: Placement, of: PropertyId) -> bool {
-    placement.shards > 1
-        && schema.index(of).is_some_and(|index| index.routed)
-        && !schema.is_key(of.kind, of.label, of.key)
+    placement.shards > 1 && schema.index(of).is_some_and(|index| index.routed) && !schema.is_key(of.kind, of.label, of.key)
 }
 
 /// The values that a predicate allows, if it lists them.
@@ -72,7 +70,8 @@ fn put_value(out: &mut Vec<u8>, value: &Value) {
         Value::Uuid(uuid) => put_bytes(out, 7, uuid.as_bytes()),
         number if number.is_number() => {
             // All NaN are one, and -0.0 is 0.0.
-            let double = number.as_f64().filter(|double| !double.is_nan()).map_or(u64::MAX, |double| (double + 0.0).to_bits());
+            let double =
+                number.as_f64().filter(|double| !double.is_nan()).map_or(u64::MAX, |double| (double + 0.0).to_bits());
             put_bytes(out, 2, &double.to_be_bytes());
         }
         _ => out.push(8),

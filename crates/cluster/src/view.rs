@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use mangrove_graph::{
     Adjacency, Catalog, Direction, Distance, EdgeId, EdgeRef, ElementIds, ElementKind, Elements, ExternalId, Filter,
-    GraphView, Hop, IdSpace, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, Reach, Result, Scan, ScanCursor, Scanned,
-    Schema, SearchCursor, Statistics, Through, VertexId, Wants, id::LOCAL_MAX, scan_and_read,
+    GraphView, Hop, IdSpace, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, Reach, Result, Scan, ScanCursor,
+    Scanned, Schema, SearchCursor, Statistics, Through, VertexId, Wants, id::LOCAL_MAX, scan_and_read,
 };
 
 use self::listed::Told;

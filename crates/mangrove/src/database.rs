@@ -633,7 +633,8 @@ impl Database {
                 Some(true) => graph.declare_unique(of).map(|_| ())?,
                 // A plain index stays, for queries that use it.
                 Some(false) => {
-                    if let Some(IndexSchema { routed, .. }) = graph.schema().index(of).filter(|index| index.unique).copied() {
+                    if let Some(IndexSchema { routed, .. }) = graph.schema().index(of).filter(|index| index.unique).copied()
+                    {
                         graph.drop_index(of)?;
                         graph.create_index(of)?;
                         if routed {

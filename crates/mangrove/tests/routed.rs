@@ -76,22 +76,27 @@ impl Cluster {
     }
 }
 
+/// Loads files, each with its name and text.
+fn load_files(db: &Database, files: &[(&str, &str)]) {
+    let home = tempfile::tempdir().unwrap();
+    let file = |(name, text): &(&str, &str)| {
+        let path = home.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let files = files.iter().map(file).collect();
+    db.load(&LoadOptions { files, ..LoadOptions::default() }, &mut Quiet).unwrap();
+}
+
 /// Users with a city and an age, who follow each other since some year.
 fn load(db: &Database) {
-    let home = tempfile::tempdir().unwrap();
     let (mut users, mut follows) =
         ("id:ID,:LABEL,city,age:int\n".to_owned(), ":START_ID,:END_ID,:TYPE,since:int\n".to_owned());
     for id in 0..USERS {
         writeln!(users, "u{id},user,c{},{}", id % CITIES, id % 60).unwrap();
         writeln!(follows, "u{id},u{},follows,{}", id * 7 % USERS, 1900 + id % 90).unwrap();
     }
-    let file = |name: &str, text: String| {
-        let path = home.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    };
-    let files = vec![file("users.csv", users), file("follows.csv", follows)];
-    db.load(&LoadOptions { files, ..LoadOptions::default() }, &mut Quiet).unwrap();
+    load_files(db, &[("users.csv", &users), ("follows.csv", &follows)]);
 }
 
 fn run(db: &Database, text: &str) -> Vec<Value> {
@@ -114,7 +119,9 @@ fn access(db: &Database, text: &str) -> String {
 fn lookups() -> Vec<String> {
     let city = |name: String| format!("g.V().has('user', 'city', {name}).id()");
     let mut all: Vec<String> = (0..CITIES + 3).map(|number| city(format!("'c{number}'"))).collect();
-    all.extend(["'moved'", "'new'", "within('c1', 'moved', 'nowhere')", "within()", "gt('c7')"].map(|test| city(test.into())));
+    all.extend(
+        ["'moved'", "'new'", "within('c1', 'moved', 'nowhere')", "within()", "gt('c7')"].map(|test| city(test.into())),
+    );
     all.extend((1900..1995).map(|year| format!("g.E().has('follows', 'since', {year}).outV().id()")));
     all.push("g.E().has('follows', 'since', 1907.0).outV().id()".into());
     all
@@ -189,7 +196,11 @@ fn every_way_to_write_keeps_the_directory() {
     both(&db, &alone, "g.V('u3', 'u4', 'u5').property('city', 'moved')");
     both(&db, &alone, "g.V('u6', 'u7').drop()");
     both(&db, &alone, "g.V('u8').properties('city').drop()");
-    both(&db, &alone, "g.addV('user').property(T.id, 'x').property('city', 'new').addE('follows').to(__.V('u1')).property('since', 1993)");
+    both(
+        &db,
+        &alone,
+        "g.addV('user').property(T.id, 'x').property('city', 'new').addE('follows').to(__.V('u1')).property('since', 1993)",
+    );
     both(&db, &alone, "g.V('u9').outE('follows').property('since', 1994)");
     for database in [&db, &alone] {
         let rows = |ids: std::ops::Range<i64>| Table::Rows {
@@ -199,6 +210,7 @@ fn every_way_to_write_keeps_the_directory() {
         let mut ingestion = database.ingest(IngestOptions { batch_rows: 20, ..IngestOptions::default() }).unwrap();
         ingestion.add(TableInput::vertices("user", rows(100..170))).unwrap();
         ingestion.finish().unwrap();
+        load_files(database, &[("more.csv", "id:ID,:LABEL,city\nl1,user,c1\nl2,user,new\nl3,user,c149\n")]);
     }
     assert_same(&db, &alone);
     // The index goes, values change, and it comes back.
@@ -218,7 +230,10 @@ fn every_way_to_write_keeps_the_directory() {
 fn a_unique_index_may_be_routed() {
     let cluster = Cluster::new(None);
     let db = cluster.connect();
-    run(&db, "g.addV('user').property(T.id, 'a').property('mail', 'a@x').addV('user').property(T.id, 'b').property('mail', 'b@x')");
+    run(
+        &db,
+        "g.addV('user').property(T.id, 'a').property('mail', 'a@x').addV('user').property(T.id, 'b').property('mail', 'b@x')",
+    );
     assert!(db.create_routed_index(None, "user", "mail", true).unwrap());
     let again = "g.addV('user').property(T.id, 'c').property('mail', 'a@x')";
     let refused = db.query(again, &Parameters::new(), &QueryOptions::default()).and_then(|mut results| results.values());

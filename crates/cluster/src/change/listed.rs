@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mangrove_graph::{Cell, Elements, KeyId, LabelId, NewEdge, PropertyColumn, PropertyId, Result, ScanCursor, ShardWrite, VertexId};
+use mangrove_graph::{
+    Cell, Elements, KeyId, LabelId, NewEdge, PropertyColumn, PropertyId, Result, ScanCursor, ShardWrite, VertexId,
+};
 
 use super::ClusterChange;
 use crate::directory::{self, Entry};

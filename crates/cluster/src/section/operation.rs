@@ -104,7 +104,10 @@ mod tests {
         let of = PropertyId::of_vertices(LabelId(1), KeyId(2));
         assert_eq!(Operation::CreateIndex(of).version(), 1);
         assert_eq!(Operation::PutSource("events".into(), Vec::new()).version(), 3);
-        assert_eq!([Operation::DeclareRouted(of), Operation::ListShards(of, vec![(9, 1)])].map(|made| made.version()), [4; 2]);
+        assert_eq!(
+            [Operation::DeclareRouted(of), Operation::ListShards(of, vec![(9, 1)])].map(|made| made.version()),
+            [4; 2]
+        );
     }
 
     #[test]

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use mangrove_graph::{
     Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
-    GraphWrite, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, NewEdge, Numbering, PropertyColumn, PropertyId, Scan, ScanCursor,
-    Value, VertexId,
+    GraphWrite, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, NewEdge, Numbering, PropertyColumn, PropertyId, Scan,
+    ScanCursor, Value, VertexId,
 };
 
 use crate::by_source::by_source;

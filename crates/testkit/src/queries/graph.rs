@@ -97,7 +97,11 @@ impl SmallGraph {
             let label = graph.ensure_label(*kind, labels_of(*kind)[*label])?;
             let of = PropertyId { kind: *kind, label, key: keys[*key] };
             // Queries give the same, whoever is asked.
-            if *key % 2 == 0 { graph.declare_routed(of)? } else { graph.create_index(of)? };
+            if *key % 2 == 0 {
+                graph.declare_routed(of)?
+            } else {
+                graph.create_index(of)?
+            };
         }
         for name in EDGE_LABELS.iter().take(if self.timed { 2 } else { 0 }) {
             let label = graph.ensure_label(ElementKind::Edge, name)?;

@@ -228,7 +228,9 @@ pub fn listed_shards(tables: &Tables, txn: &RoTxn<'_, AnyTls>, of: PropertyId, h
     let last = [&first[..first.len() - 2], &[u8::MAX; 2]].concat();
     let entries = tables.meta.range(txn, &(Bound::Included(&first[..]), Bound::Included(&last[..]))).map_err(lmdb)?;
     let shard = |key: &[u8]| key.last_chunk().map(|shard| u16::from_be_bytes(*shard));
-    entries.map(|entry| shard(entry.map_err(lmdb)?.0).ok_or_else(|| corrupt("an entry of the directory ends early"))).collect()
+    entries
+        .map(|entry| shard(entry.map_err(lmdb)?.0).ok_or_else(|| corrupt("an entry of the directory ends early")))
+        .collect()
 }
 
 /// Forgets which shards may have values of a property.
