@@ -9,7 +9,7 @@ use mangrove::cluster::{
     GraphAddress, Log, NodeConfig, Objects, RunningNode, backup, make_graph, objects, restore, shards_of_node,
 };
 use mangrove::ingest::{IngestOptions, Quiet, Table, TableInput};
-use mangrove::{Database, ElementKind, ExportFormat, IdSpace, LoadOptions, Parameters, QueryOptions, Value};
+use mangrove::{Database, ElementKind, ExportFormat, IdSpace, LoadOptions, OpenError, Parameters, QueryOptions, Value};
 use mangrove_cluster::log::MemoryLog;
 use tempfile::TempDir;
 
@@ -52,7 +52,7 @@ impl Cluster {
         }
     }
 
-    fn started(&self, number: u16) -> Result<RunningNode, mangrove::GraphError> {
+    fn started(&self, number: u16) -> Result<RunningNode, OpenError> {
         RunningNode::start(NodeConfig {
             name: format!("node-{number}"),
             data: self.home.path().join(number.to_string()),
