@@ -48,7 +48,7 @@ FLOORS = {
     ],
     "crates/cluster/src": [
         "at_once names placement walk",
-        "halves log",
+        "directory halves log",
         "backup",
         "wire",
         "remote schema section shard split",
@@ -65,7 +65,8 @@ FLOORS = {
     "crates/cluster/src/wire": ["error ids opaque", "values", "ask", "call"],
     "crates/cluster/src/section": ["operation", "apply recorder"],
     "crates/cluster/src/log": ["carrier cuts record", "base members standing", "follower writer"],
-    "crates/cluster/src/change": ["checks halves recorded"],
+    "crates/cluster/src/change": ["checks halves listed recorded"],
+    "crates/cluster/src/view": ["listed"],
     "crates/analytics/src": ["error", "run", "project", "engine", "algorithm", "algorithms", "divided registry", "lib"],
     "crates/analytics/src/project": ["adjacent order", "gather part simple"],
     "crates/analytics/src/engine": [

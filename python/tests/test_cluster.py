@@ -126,6 +126,10 @@ def test_a_connected_graph_is_used_like_any_other(graph, tmp_path):
     assert db.query("g.V(3).repeat(out('k')).times(2).id()").to_list() == [147]
     assert db.create_index("p", "n") is True
     assert db.query("g.V().has('p', 'n', 3).count()").one() == len([at for at in range(1000) if at % 7 == 3])
+    assert db.create_index("p", "n", routed=True) is True
+    assert db.create_index("p", "n", routed=True) is False
+    assert "index on p.n, asks the directory" in str(db.explain("g.V().has('p', 'n', 3)"))
+    assert db.query("g.V().has('p', 'n', 3).count()").one() == len([at for at in range(1000) if at % 7 == 3])
     assert db.check() == []
     assert "1,102 vertices" in run("check", graph.address)
     assert "p" in run("stats", graph.address)

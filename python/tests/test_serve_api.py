@@ -180,7 +180,9 @@ def test_indexes(own):
     done(address, "POST", "/databases/g/indexes", index, code=201)
     done(address, "POST", "/databases/g/indexes", index)
     made = [of for of in done(address, "GET", "/databases/g/indexes") if of not in before]
-    assert made == [{"kind": "vertex", "label": "airport", "key": "city", "unique": False}]
+    assert made == [{"kind": "vertex", "label": "airport", "key": "city", "unique": False, "routed": False}]
+    done(address, "POST", "/databases/g/indexes", {**index, "routed": True}, code=201)
+    assert {**made[0], "routed": True} in done(address, "GET", "/databases/g/indexes")
     done(address, "DELETE", "/databases/g/indexes?label=airport&key=city", code=204)
     assert done(address, "GET", "/databases/g/indexes") == before
     assert refused(address, "DELETE", "/databases/g/indexes?label=airport&key=city")[0] == 404

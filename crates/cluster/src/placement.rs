@@ -40,7 +40,16 @@ impl Placement {
                 key.extend_from_slice(text.as_bytes());
             }
         }
-        let hash = xxh3_64_with_seed(&key, self.seed);
+        self.home_of_hash(self.hash(&key))
+    }
+
+    /// The 64-bit XXH3 of some bytes.
+    pub fn hash(&self, bytes: &[u8]) -> u64 {
+        xxh3_64_with_seed(bytes, self.seed)
+    }
+
+    /// The shard of what has a hash: its upper bits, times the number of shards.
+    pub fn home_of_hash(&self, hash: u64) -> u16 {
         ((u128::from(hash) * u128::from(self.shards)) >> 64) as u16
     }
 

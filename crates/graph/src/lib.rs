@@ -34,7 +34,7 @@ pub mod window;
 pub mod wire;
 pub mod write;
 
-pub use catalog::{Catalog, Statistics};
+pub use catalog::{Catalog, Reach, Statistics};
 pub use cell::{Cell, PropertyColumn, PropertyValue};
 pub use choices::{Choices, Members};
 pub use error::{GraphError, Result};

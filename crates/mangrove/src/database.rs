@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mangrove_directory::{CheckReport, Patience, StoreStats, Writer};
-use mangrove_graph::{Declaration, ElementKind, GraphError, GraphWrite, PropertyId, ReadContext, Schema};
+use mangrove_graph::{Declaration, ElementKind, GraphError, GraphWrite, IndexSchema, PropertyId, ReadContext, Schema};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
 use mangrove_lake::{GraphArOptions, GraphArReport, Lake, LakeChanges, LakeOptions};
 use mangrove_layout::Layout;
@@ -621,6 +621,24 @@ impl Database {
         })
     }
 
+    /// Makes an index routed: in a graph on nodes, a search for a value asks a directory, and then only the shards that may have it.
+    /// Makes the index if there is none, and makes it unique if that is wanted. Returns false if it was all this already. O(elements
+    /// of the label). A database on this machine has no shards: there, it only stays with copies and exports.
+    pub fn create_routed_index(
+        &self,
+        kind: Option<ElementKind>,
+        label: &str,
+        key: &str,
+        unique: bool,
+    ) -> Result<bool, StoreError> {
+        self.writing("creating a routed index", |graph| {
+            let of = declare::known(graph.schema(), kind, label, key)?;
+            let made = if unique { graph.declare_unique(of)? } else { declare::index(graph, of)? };
+            let routed = graph.declare_routed(of)?;
+            Ok(made || routed)
+        })
+    }
+
     /// Drops an index. Returns false if there was none.
     pub fn drop_index(&self, kind: Option<ElementKind>, label: &str, key: &str) -> Result<bool, StoreError> {
         self.writing("dropping an index", |graph| {
@@ -683,11 +701,17 @@ impl Database {
             match unique {
                 Some(true) => graph.declare_unique(of).map(|_| ())?,
                 // A plain index stays, for queries that use it.
-                Some(false) if graph.schema().index(of).is_some_and(|index| index.unique) => {
-                    graph.drop_index(of)?;
-                    graph.create_index(of)?;
+                Some(false) => {
+                    if let Some(IndexSchema { routed, .. }) = graph.schema().index(of).filter(|index| index.unique).copied()
+                    {
+                        graph.drop_index(of)?;
+                        graph.create_index(of)?;
+                        if routed {
+                            graph.declare_routed(of)?;
+                        }
+                    }
                 }
-                _ => {}
+                None => {}
             }
             Ok(warnings)
         })

@@ -34,6 +34,7 @@ pub use cuts::{COARSE, CutPace, Cuts, Found, Reached, rank};
 pub use follower::{Follower, LogError, Position, Step};
 pub use members::Members;
 pub use record::{
-    Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section, Standing, VERSION_FIRST, VERSION_OF_SOURCES,
+    Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section, Standing, VERSION_FIRST, VERSION_OF_ROUTES,
+    VERSION_OF_SOURCES,
 };
 pub use writer::{Event, Output, PART_BYTES, Refusal, TRANSACTION_BYTES_MAX, Transaction, WriterCore, WriterPace};

@@ -4,8 +4,8 @@
 //!   "MGLG" | version 1 | 0, and the record by postcard                    | XXH3 of all before 8
 //!                        1, its length 4, and the same compressed by zstd
 //! ```
-//! The version of a record is that of the first Mangrove that can read it: 3 if its changes say how far a source was read, 2 for a node that
-//! gives a shard away, 1 for all others.
+//! The version of a record is that of the first Mangrove that can read it: 4 if its changes are of a routed index, 3 if they say how far a source
+//! was read, 2 for a node that gives a shard away, 1 for all others.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,12 +18,14 @@ use crate::placement::Placement;
 
 const MAGIC: &[u8; 4] = b"MGLG";
 /// Records of later versions are refused: who cannot read a record must not go on.
-const VERSION: u8 = VERSION_OF_SOURCES;
+const VERSION: u8 = VERSION_OF_ROUTES;
 /// What every Mangrove can read.
 pub const VERSION_FIRST: u8 = 1;
 const VERSION_OF_DROPS: u8 = 2;
 /// Changes may say how far a source was read.
 pub const VERSION_OF_SOURCES: u8 = 3;
+/// Changes may say which shards may have a value.
+pub const VERSION_OF_ROUTES: u8 = 4;
 const SUM: usize = 8;
 const PLAIN: u8 = 0;
 const COMPRESSED: u8 = 1;
@@ -327,6 +329,7 @@ mod tests {
         let said = |record: Record| record.to_bytes().unwrap()[MAGIC.len()];
         assert_eq!([commit(&[]), commit(&[1, 1]), part(1)].map(said), [1; 3]);
         assert_eq!([commit(&[1, VERSION_OF_SOURCES]), part(VERSION_OF_SOURCES)].map(said), [3; 2]);
+        assert_eq!([commit(&[VERSION_OF_ROUTES, 1]), part(VERSION_OF_ROUTES)].map(said), [4; 2]);
         assert_eq!(said(Record::Dropped { name: "one".into(), process: 5, shard: 3 }), 2);
     }
 

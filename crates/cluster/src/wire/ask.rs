@@ -36,6 +36,8 @@ pub enum Ask {
     Halves(Own),
     /// How far sources were read, as this shard keeps it.
     Sources,
+    /// The shards that the directory lists here for the hashes of values of a property.
+    Listed(PropertyId, Vec<u64>),
 }
 
 impl Ask {
@@ -72,6 +74,8 @@ pub enum Answer {
     Found(Option<SentIds>, SearchCursor),
     Halves(Halves),
     Sources(Vec<(String, Vec<u8>)>),
+    /// For each hash; `None` if there is no directory.
+    Listed(Option<Vec<Vec<u16>>>),
 }
 
 /// The local ids that the next elements of each label get.
@@ -148,6 +152,7 @@ pub fn answer(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
         }
         Ask::Halves(own) => Answer::Halves(halves(store, own)?),
         Ask::Sources => Answer::Sources(store.sources()?),
+        Ask::Listed(of, hashes) => Answer::Listed(store.listed_shards(of, &hashes)?),
         of_elements => about(store, of_elements)?,
     })
 }

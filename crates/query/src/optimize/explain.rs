@@ -27,7 +27,8 @@ pub struct ExplainedStep {
     pub depth: usize,
     /// Whether it is the first step of a child.
     pub first: bool,
-    /// How the step finds elements, if it finds any: `by id`, `index on user.email`, or `SCAN of 151,043 vertices`.
+    /// How the step finds elements, if it finds any: `by id`, `index on user.email`, or `SCAN of 151,043 vertices`. In a graph
+    /// on nodes, an index also says whether it `asks every shard` or `asks the directory`.
     pub access: Option<String>,
     /// The calls that would make indexes, if they would avoid a scan.
     pub hint: Option<IndexHint>,
