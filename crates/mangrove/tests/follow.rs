@@ -365,8 +365,8 @@ impl Backend for Fateful {
     }
 
     fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
-        let fate = self.fates.lock().unwrap().next().unwrap();
-        Ok(Box::new(FatefulTransaction { inner: Backend::begin(&self.store, writer, patience)?, fate }))
+        let (inner, fates) = (Backend::begin(&self.store, writer, patience)?, self.fates.clone());
+        Ok(Box::new(FatefulTransaction { inner, fates, has_written: false }))
     }
 
     fn is_read_only(&self) -> bool {
@@ -392,11 +392,14 @@ impl Backend for Fateful {
 
 struct FatefulTransaction {
     inner: Box<dyn BackendTransaction>,
-    fate: Fate,
+    fates: Arc<Mutex<std::iter::Cycle<std::vec::IntoIter<Fate>>>>,
+    /// Of one that has written nothing, it is known what became of it.
+    has_written: bool,
 }
 
 impl BackendTransaction for FatefulTransaction {
     fn graph(&mut self) -> &mut dyn GraphWrite {
+        self.has_written = true;
         self.inner.graph()
     }
 
@@ -410,7 +413,8 @@ impl BackendTransaction for FatefulTransaction {
 
     fn commit(self: Box<Self>) -> Result<()> {
         let unsaid = || Err(GraphError::OutcomeUnknown("nobody says".into()));
-        match self.fate {
+        let fate = self.has_written.then(|| self.fates.lock().unwrap().next().unwrap());
+        match fate.unwrap_or(Fate::Made) {
             Fate::Made => self.inner.commit(),
             Fate::MadeUnsaid => self.inner.commit().and_then(|()| unsaid()),
             Fate::LostUnsaid => unsaid(),
@@ -449,4 +453,55 @@ fn a_commit_of_which_nobody_knows_is_made_once() {
         assert_eq!((report.records, report.loaded.edge_count()), (100, 100));
         assert_eq!(numbers(&database), (0..100).collect::<Vec<_>>());
     }
+}
+
+/// A store whose views are old. Only who writes sees it as it is.
+struct Stale {
+    store: Store,
+    before: Store,
+}
+
+impl Backend for Stale {
+    fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
+        Backend::view(&self.before, limits)
+    }
+
+    fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
+        Backend::begin(&self.store, writer, patience)
+    }
+
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    fn check(&self) -> Result<CheckReport> {
+        Backend::check(&self.store)
+    }
+
+    fn stats(&self) -> Result<StoreStats> {
+        Backend::stats(&self.store)
+    }
+
+    fn backup(&self, destination: &Path) -> Result<()> {
+        Backend::backup(&self.store, destination)
+    }
+
+    fn compact(&self, writer: Writer, patience: Patience<'_>) -> Result<u64> {
+        Backend::compact(&self.store, writer, patience)
+    }
+}
+
+/// A process that ends has written its last batch just before the next one begins.
+#[test]
+fn who_begins_knows_what_was_stored_just_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let [store, before] =
+        ["now", "before"].map(|name| Store::open(directory.path().join(name), &OpenOptions::default()).unwrap());
+    let records = Records::edges(0..50, 2);
+    let now = Database::over(Stale { store: store.clone(), before: store.clone() }, directory.path());
+    assert_eq!(follow(&now, &records, &edges()).unwrap().records, 50);
+    let stale = Database::over(Stale { store, before }, directory.path());
+    (50..80).for_each(|number| records.add(0, &edge(number)));
+    assert_eq!(follow(&stale, &records, &edges()).unwrap().records, 30);
+    assert_eq!(numbers(&now), (0..80).collect::<Vec<_>>());
 }

@@ -39,7 +39,9 @@ pub enum Cluster {
     Rebalance(moves::Rebalance),
     /// Take a node that has ended off the list of nodes, for good. Other nodes must have its shards
     Remove(Remove),
-    /// End all nodes of a graph. Its log and its shards stay; `up` starts them again
+    /// Let nodes write what only the newest of them read, once all have been upgraded. Then older ones cannot read the log any more
+    Finalize(Finalize),
+    /// End all nodes of a graph, also those that Ray keeps running. Its log and its shards stay; `up` starts them again
     Down(Down),
 }
 
@@ -58,6 +60,12 @@ pub struct Remove {
     address: GraphAddress,
     /// Name of the node, as in node-2
     node: String,
+}
+
+#[derive(Args)]
+pub struct Finalize {
+    /// Address of the graph: mangrove://host:port/NAME
+    address: GraphAddress,
 }
 
 #[derive(Args)]
@@ -81,6 +89,7 @@ impl Cluster {
             Cluster::Drop(drop) => drop.run(),
             Cluster::Rebalance(rebalance) => rebalance.run(),
             Cluster::Remove(remove) => remove.run(),
+            Cluster::Finalize(finalize) => finalize.run(),
             Cluster::Down(down) => down.run(),
         }
     }
@@ -90,6 +99,14 @@ impl Remove {
     fn run(self) -> Result<(), Failure> {
         cluster::remove(&self.address, &self.node).map_err(failed)?;
         say(&format!("{} is not a node of the graph any more", self.node));
+        Ok(())
+    }
+}
+
+impl Finalize {
+    fn run(self) -> Result<(), Failure> {
+        let version = cluster::finalize(&self.address).map_err(failed)?;
+        say(&format!("all nodes read records of version {version}, and the graph allows them from now on"));
         Ok(())
     }
 }
