@@ -4,11 +4,13 @@ mod backup;
 mod certs;
 mod create;
 mod moves;
+mod python;
+mod ray;
 mod status;
 mod up;
 
 use clap::{Args, Subcommand, ValueEnum};
-use mangrove::cluster::{self, GraphAddress};
+use mangrove::cluster::{self, GraphAddress, NodeFound};
 
 use super::{Failure, say};
 
@@ -19,7 +21,8 @@ pub enum Cluster {
     Create(create::CreateOnce),
     /// Make certificates for the nodes of a graph, and for those who connect to them
     Certs(certs::Certs),
-    /// Make a graph, if there is none, and start its nodes as processes on this machine, to try it out. They are not started again if they end
+    /// Make a graph, if there is none, and start its nodes as processes on this machine, to try it out: these are not started again if they end. With
+    /// --launcher ray, Ray keeps them running
     Up(up::Up),
     /// Show the nodes of a graph, and how far each has applied the log
     Status(status::Status),
@@ -113,7 +116,14 @@ impl Finalize {
 
 impl Down {
     fn run(self) -> Result<(), Failure> {
-        let ended = cluster::stop(&self.address).map_err(failed)?;
+        // Ray would start its nodes again.
+        let (graph, nodes) = cluster::nodes(&self.address).map_err(failed)?;
+        let mut ended = ray::down(&graph.name, &nodes)?;
+        let is_left = |node: &&NodeFound| node.status.is_ok() && !ended.contains(&node.member.name);
+        let left: Vec<String> = nodes.iter().filter(is_left).map(|node| node.member.address.clone()).collect();
+        if !left.is_empty() {
+            ended.extend(cluster::stop(&GraphAddress { nodes: left, ..self.address }).map_err(failed)?);
+        }
         say(&format!("ended: {}", ended.join(", ")));
         Ok(())
     }
