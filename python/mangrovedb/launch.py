@@ -18,6 +18,7 @@ import random
 import re
 import socket
 import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -87,6 +88,9 @@ def _ended(name, addresses):
     try:
         ray = _ray()
     except (ModuleNotFoundError, native.OpenError):
+        return []
+    except Exception as error:  # that of another user, for example
+        print(f"Ray does not say whether it keeps nodes: {error}", file=sys.stderr)
         return []
     there = {actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True) if actor["namespace"] == NAMESPACE}
     numbers = [int(found[1]) for actor in there if (found := re.fullmatch(rf"mangrove\.{re.escape(name)}\.node-(\d+)", actor))]

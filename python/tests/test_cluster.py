@@ -259,9 +259,9 @@ def test_nodes_are_upgraded_one_by_one(graph):
     writer.start()
     try:
         for node in graph.nodes:
-            before, deadline = len(acknowledged), time.monotonic() + 60
             graph.kill(node, signal.SIGTERM)
             graph.start(node)
+            before, deadline = len(acknowledged), time.monotonic() + 60
             while len(acknowledged) < before + 20 and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert len(acknowledged) >= before + 20, "writes go on"

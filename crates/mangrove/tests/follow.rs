@@ -356,12 +356,14 @@ enum Fate {
 /// An embedded store whose commits have fates, one after the other, again and again.
 struct Fateful {
     store: Store,
+    /// What its views show. It may be older, and only who writes sees the store as it is.
+    shown: Store,
     fates: Arc<Mutex<std::iter::Cycle<std::vec::IntoIter<Fate>>>>,
 }
 
 impl Backend for Fateful {
     fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
-        Backend::view(&self.store, limits)
+        Backend::view(&self.shown, limits)
     }
 
     fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
@@ -448,46 +450,10 @@ fn a_commit_of_which_nobody_knows_is_made_once() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path().join("db.mg"), &OpenOptions::default()).unwrap();
         let fates = Arc::new(Mutex::new(fates.into_iter().cycle()));
-        let database = Database::over(Fateful { store, fates }, directory.path());
+        let database = Database::over(Fateful { shown: store.clone(), store, fates }, directory.path());
         let report = follow(&database, &Records::edges(0..100, 2), &edges()).unwrap();
         assert_eq!((report.records, report.loaded.edge_count()), (100, 100));
         assert_eq!(numbers(&database), (0..100).collect::<Vec<_>>());
-    }
-}
-
-/// A store whose views are old. Only who writes sees it as it is.
-struct Stale {
-    store: Store,
-    before: Store,
-}
-
-impl Backend for Stale {
-    fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
-        Backend::view(&self.before, limits)
-    }
-
-    fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
-        Backend::begin(&self.store, writer, patience)
-    }
-
-    fn is_read_only(&self) -> bool {
-        false
-    }
-
-    fn check(&self) -> Result<CheckReport> {
-        Backend::check(&self.store)
-    }
-
-    fn stats(&self) -> Result<StoreStats> {
-        Backend::stats(&self.store)
-    }
-
-    fn backup(&self, destination: &Path) -> Result<()> {
-        Backend::backup(&self.store, destination)
-    }
-
-    fn compact(&self, writer: Writer, patience: Patience<'_>) -> Result<u64> {
-        Backend::compact(&self.store, writer, patience)
     }
 }
 
@@ -498,9 +464,13 @@ fn who_begins_knows_what_was_stored_just_before() {
     let [store, before] =
         ["now", "before"].map(|name| Store::open(directory.path().join(name), &OpenOptions::default()).unwrap());
     let records = Records::edges(0..50, 2);
-    let now = Database::over(Stale { store: store.clone(), before: store.clone() }, directory.path());
+    let over = |store: &Store, shown: &Store| {
+        let fates = Arc::new(Mutex::new(vec![Fate::Made].into_iter().cycle()));
+        Database::over(Fateful { store: store.clone(), shown: shown.clone(), fates }, directory.path())
+    };
+    let now = over(&store, &store);
     assert_eq!(follow(&now, &records, &edges()).unwrap().records, 50);
-    let stale = Database::over(Stale { store, before }, directory.path());
+    let stale = over(&store, &before);
     (50..80).for_each(|number| records.add(0, &edge(number)));
     assert_eq!(follow(&stale, &records, &edges()).unwrap().records, 30);
     assert_eq!(numbers(&now), (0..80).collect::<Vec<_>>());

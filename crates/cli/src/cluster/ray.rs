@@ -11,7 +11,8 @@ use crate::Failure;
 const MODULE: &str = "mangrovedb._launcher";
 
 fn module() -> Result<Command, Failure> {
-    let another = "Ray needs the command of the Python package, and this is another one: pip install \"mangrovedb[cluster]\"";
+    let another =
+        "Ray needs the command of the Python package, and this is another one: pip install \"mangrovedb[cluster]\"";
     python::module(MODULE).ok_or_else(|| Failure::Request(another.into()))
 }
 

@@ -160,7 +160,9 @@ mod tests {
         let all = [of_version("a", 7, 7), of_version("b", 7, 7)];
         assert_eq!(shown(&all), ["a  a:7701  shards 0,1, Mangrove 0.7", "b  b:7701  shards 0,1, Mangrove 0.7"]);
         let half = [of_version("a", 7, 6), node("b", false, Duration::ZERO)];
-        assert!(shown(&half)[0].starts_with("the graph allows records of version 6, and some nodes read version 7: upgrade"));
+        assert!(
+            shown(&half)[0].starts_with("the graph allows records of version 6, and some nodes read version 7: upgrade")
+        );
         let ready = [of_version("a", 7, 6), of_version("b", 7, 6)];
         let said = "all nodes read records of version 7, and the graph allows version 6: type `mangrove cluster finalize`";
         assert_eq!(shown(&ready)[0], said);

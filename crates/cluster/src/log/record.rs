@@ -323,7 +323,14 @@ mod tests {
             GraphRecord { id: 7, name: "air".into(), placement: Placement { shards: 4, seed: 1, id_space: IdSpace::Label } };
         let member = Member { name: "one".into(), process: 5, address: "127.0.0.1:7701".into(), shards: vec![0, 3] };
         let standing = Standing { graph: 7, term: 3, writer: 1 << 60, number: 9 };
-        let base = Base { id: 1 << 90, graph: graph.clone(), standing, members: vec![member.clone()], shift: 1 << 40, allowed: None };
+        let base = Base {
+            id: 1 << 90,
+            graph: graph.clone(),
+            standing,
+            members: vec![member.clone()],
+            shift: 1 << 40,
+            allowed: None,
+        };
         [
             Record::Base(Base { allowed: Some(VERSION_NEWEST), ..base.clone() }),
             Record::Base(base),
