@@ -60,7 +60,7 @@ FLOORS = {
     ],
     "crates/cluster/src/backup": ["objects", "sums", "copy"],
     "crates/cluster/src/gateway": ["cut", "applied fragments", "hold"],
-    "crates/cluster/src/node": ["store tail turns", "host role", "hosts", "keeping moving own", "session", "local"],
+    "crates/cluster/src/node": ["store tail turns", "host role", "hosts", "keeping moving own versions", "session", "local"],
     "crates/cluster/src/overlay": ["delta", "declare hops scan write"],
     "crates/cluster/src/wire": ["error ids opaque", "values", "ask", "call"],
     "crates/cluster/src/section": ["operation", "apply recorder"],

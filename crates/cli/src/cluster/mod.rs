@@ -4,11 +4,13 @@ mod backup;
 mod certs;
 mod create;
 mod moves;
+mod python;
+mod ray;
 mod status;
 mod up;
 
 use clap::{Args, Subcommand, ValueEnum};
-use mangrove::cluster::{self, GraphAddress};
+use mangrove::cluster::{self, GraphAddress, NodeFound};
 
 use super::{Failure, say};
 
@@ -19,7 +21,8 @@ pub enum Cluster {
     Create(create::CreateOnce),
     /// Make certificates for the nodes of a graph, and for those who connect to them
     Certs(certs::Certs),
-    /// Make a graph, if there is none, and start its nodes as processes on this machine, to try it out. They are not started again if they end
+    /// Make a graph, if there is none, and start its nodes as processes on this machine, to try it out: these are not started again if they end. With
+    /// --launcher ray, Ray keeps them running
     Up(up::Up),
     /// Show the nodes of a graph, and how far each has applied the log
     Status(status::Status),
@@ -39,7 +42,9 @@ pub enum Cluster {
     Rebalance(moves::Rebalance),
     /// Take a node that has ended off the list of nodes, for good. Other nodes must have its shards
     Remove(Remove),
-    /// End all nodes of a graph. Its log and its shards stay; `up` starts them again
+    /// Let nodes write what only the newest of them read, once all have been upgraded. Then older ones cannot read the log any more
+    Finalize(Finalize),
+    /// End all nodes of a graph, also those that Ray keeps running. Its log and its shards stay; `up` starts them again
     Down(Down),
 }
 
@@ -58,6 +63,12 @@ pub struct Remove {
     address: GraphAddress,
     /// Name of the node, as in node-2
     node: String,
+}
+
+#[derive(Args)]
+pub struct Finalize {
+    /// Address of the graph: mangrove://host:port/NAME
+    address: GraphAddress,
 }
 
 #[derive(Args)]
@@ -81,6 +92,7 @@ impl Cluster {
             Cluster::Drop(drop) => drop.run(),
             Cluster::Rebalance(rebalance) => rebalance.run(),
             Cluster::Remove(remove) => remove.run(),
+            Cluster::Finalize(finalize) => finalize.run(),
             Cluster::Down(down) => down.run(),
         }
     }
@@ -94,9 +106,24 @@ impl Remove {
     }
 }
 
+impl Finalize {
+    fn run(self) -> Result<(), Failure> {
+        let version = cluster::finalize(&self.address).map_err(failed)?;
+        say(&format!("all nodes read records of version {version}, and the graph allows them from now on"));
+        Ok(())
+    }
+}
+
 impl Down {
     fn run(self) -> Result<(), Failure> {
-        let ended = cluster::stop(&self.address).map_err(failed)?;
+        // Ray would start its nodes again.
+        let (graph, nodes) = cluster::nodes(&self.address).map_err(failed)?;
+        let mut ended = ray::down(&graph.name, &nodes)?;
+        let is_left = |node: &&NodeFound| node.status.is_ok() && !ended.contains(&node.member.name);
+        let left: Vec<String> = nodes.iter().filter(is_left).map(|node| node.member.address.clone()).collect();
+        if !left.is_empty() {
+            ended.extend(cluster::stop(&GraphAddress { nodes: left, ..self.address }).map_err(failed)?);
+        }
         say(&format!("ended: {}", ended.join(", ")));
         Ok(())
     }

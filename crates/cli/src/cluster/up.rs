@@ -9,18 +9,18 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use mangrove::IdSpace;
 use mangrove::cluster::{self, GraphAddress, GraphRecord, Member, NodeFound};
+use serde_json::{Value, json};
 
 use super::create::Create;
-use super::failed;
+use super::{failed, python, ray};
 use crate::log::StorePlace;
 use crate::{Failure, output, say};
 
 /// How often it says that it still waits for nodes.
 const SAYING: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
-/// In a Python process, the module is the program. It says which Python runs it.
-const PYTHON: &str = "MANGROVE_PYTHON";
 
 #[derive(Args)]
 pub struct Up {
@@ -41,7 +41,7 @@ pub struct Up {
     /// Where the nodes keep backups: s3://bucket/path, gs://, az://, or a directory. Shards that they do not have come from there
     #[arg(long, value_name = "PLACE")]
     store: Option<StorePlace>,
-    /// What starts the nodes: this command, or you, with the commands that it prints
+    /// What starts the nodes: this command, Ray, which starts them again whenever they end, or you, with the commands that are printed
     #[arg(long, value_enum, default_value = "processes")]
     launcher: Launcher,
 }
@@ -49,6 +49,7 @@ pub struct Up {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Launcher {
     Processes,
+    Ray,
     Print,
 }
 
@@ -85,9 +86,15 @@ impl Addresses<'_> {
 
 impl Up {
     pub fn run(self) -> Result<(), Failure> {
+        if self.launcher == Launcher::Ray {
+            ray::must_run()?; // before there is a graph
+        }
         let (graph, is_new) = self.create.found_or_made()?;
         if !is_new {
             say(&format!("the log has the graph already, with {} shards: going on with it", graph.placement.shards));
+        }
+        if self.launcher == Launcher::Ray {
+            return output::print_text(&format!("{}\n", ray::up(&self.under_ray(&graph))?));
         }
         let addresses = Addresses(&self.data);
         let mut places = Places::default(); // no two nodes get the same one
@@ -117,6 +124,25 @@ impl Up {
         }
         started.nodes.clear(); // they go on without this command
         output::print_text(&format!("{address}\n"))
+    }
+
+    /// What `mangrovedb.cluster` takes.
+    fn under_ray(&self, graph: &GraphRecord) -> Value {
+        let log = &self.create.log;
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        json!({
+            "name": graph.name,
+            "nodes": self.nodes,
+            "shards": graph.placement.shards,
+            "replicas": self.replicas,
+            "copies": self.create.copies,
+            "id_space": if graph.placement.id_space == IdSpace::Label { "label" } else { "graph" },
+            "log": log.log.to_string(),
+            "log_config": path(&log.log_config),
+            "data": self.data.display().to_string(),
+            "tls": path(&self.tls),
+            "store": self.store.as_ref().map(StorePlace::to_string),
+        })
     }
 
     fn address(&self, graph: &GraphRecord, nodes: Vec<String>) -> GraphAddress {
@@ -231,12 +257,8 @@ impl Started {
     fn start(&mut self, node: &Planned, log: &Path) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::Request(format!("cannot start a node: {error}"));
         let out = File::options().create(true).append(true).open(log).map_err(|error| cannot("write", log, &error))?;
-        let mut command = match std::env::var_os(PYTHON) {
-            Some(python) => {
-                let mut command = Command::new(python);
-                command.args(["-m", "mangrovedb.cli"]);
-                command
-            }
+        let mut command = match python::module("mangrovedb.cli") {
+            Some(command) => command,
             None => Command::new(std::env::current_exe().map_err(failed)?),
         };
         command.args(&node.arguments).stdin(Stdio::null()).stderr(out.try_clone().map_err(failed)?).stdout(out);

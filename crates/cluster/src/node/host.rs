@@ -97,7 +97,7 @@ pub struct Host {
     started: Instant,
     /// Why it cannot go on, if it cannot.
     trouble: Mutex<Option<Trouble>>,
-    /// The largest number that somebody has waited for.
+    /// The smallest number that somebody waits for; one that was applied counts no longer. It changes together with the cuts.
     wanted: AtomicU64,
     /// Whether it has come to where the log ended when this process began to read it. Before that, what it has may be old.
     is_ready: AtomicBool,
@@ -360,9 +360,9 @@ impl Host {
     /// [`GraphError::Unavailable`] if it has not read the log to its end since the process began.
     pub fn reached(&self, number: u64, until: Instant) -> Result<Reached> {
         self.may_be_read()?;
-        self.wanted.fetch_max(number, Ordering::Relaxed);
         let mut cuts = self.cuts();
         loop {
+            self.want(number, cuts.applied());
             let (left, is_ready) = (until.saturating_duration_since(Instant::now()), self.is_ready.load(Ordering::Relaxed));
             if is_ready && (cuts.applied() >= number || left.is_zero()) {
                 return Ok(cuts.reached());
@@ -375,6 +375,15 @@ impl Host {
                 )));
             }
             cuts = self.grown.wait_timeout(cuts, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Somebody waits for a number, and the shard has come to `applied`. A larger one that others wait for may never come, and they say so again
+    /// whenever there is a new cut.
+    fn want(&self, number: u64, applied: u64) {
+        let known = self.wanted.load(Ordering::Relaxed);
+        if number > applied && !(applied + 1..=number).contains(&known) {
+            self.wanted.store(number, Ordering::Relaxed);
         }
     }
 

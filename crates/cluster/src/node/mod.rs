@@ -12,6 +12,7 @@
 //!   session   who is connected, and what it holds
 //!   own       transactions of the node itself, for clients whose queries it runs
 //!   local     a node of this process, for a gateway of this process
+//!   versions  which Mangrove it is, and which records the graph allows
 //! ```
 
 mod host;
@@ -25,6 +26,7 @@ mod session;
 mod store;
 mod tail;
 mod turns;
+mod versions;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -15,6 +15,9 @@ use crate::log::{
 use crate::section::END_LABELS;
 use crate::wire::{NodeStatus, Since};
 
+/// The version of this Mangrove.
+pub const SOFTWARE: &str = env!("CARGO_PKG_VERSION");
+
 /// How often the writer looks at the clock.
 const TICK: Duration = Duration::from_millis(2);
 const PAUSE: Duration = Duration::from_millis(100);
@@ -91,9 +94,9 @@ impl Known {
             Record::Graph(graph) => self.graph = Some(graph.clone()),
             Record::Base(base) if self.graph.is_none() => {
                 self.graph = Some(base.graph.clone());
-                self.members = Members::of(&base.members);
+                self.members = Members::of(base);
             }
-            Record::Member(_) | Record::Dropped { .. } => self.members.take(record),
+            Record::Member(_) | Record::Dropped { .. } | Record::Allow { .. } => self.members.take(record),
             Record::Commit(commit) => {
                 self.made.extend(commit.requests.iter().map(|request| (*request, commit.number)));
                 self.order.extend(&commit.requests);
@@ -120,12 +123,13 @@ impl Known {
             return None;
         }
         let (graph, members) = (self.graph.clone()?, self.members.iter().cloned().collect());
-        Some(Base { id: uuid::Uuid::new_v4().as_u128(), graph, standing: self.standing, members, shift })
+        let (id, allowed) = (uuid::Uuid::new_v4().as_u128(), self.members.allowed_by_the_log());
+        Some(Base { id, graph, standing: self.standing, members, shift, allowed })
     }
 
     /// Whether the records so far say just that.
     fn says(&self, base: &Base) -> bool {
-        self.standing == base.standing && self.members.iter().eq(&base.members)
+        self.standing == base.standing && self.members == Members::of(base)
     }
 
     /// Whether it has heard nothing of the log for so long.
@@ -521,6 +525,23 @@ impl Role {
     /// What the log says of the node of a name.
     pub fn member(&self, name: &str) -> Option<Member> {
         self.known().members.get(name).cloned()
+    }
+
+    /// The version of records that the graph allows.
+    pub fn allowed(&self) -> u8 {
+        self.known().members.allowed()
+    }
+
+    /// Fails if the graph does not allow records of a version: some of its nodes may be older.
+    pub fn must_allow(&self, version: u8) -> Result<()> {
+        let allowed = self.allowed();
+        match version <= allowed {
+            true => Ok(()),
+            false => Err(GraphError::Invalid(format!(
+                "this needs records of version {version} in the log, and the graph allows them up to version {allowed}, for the sake of older \
+                 nodes: type `mangrove cluster finalize` once all nodes run Mangrove {SOFTWARE}"
+            ))),
+        }
     }
 
     /// Whether the log says that a node other than that has a shard.

@@ -155,6 +155,8 @@ impl Session {
             Call::DropShard { shard } => {
                 self.node.drop_shard(shard, &|| cancel.is_cancelled()).map(|()| Reply::ShardDropped)
             }
+            Call::About => Ok(Reply::About(self.node.about())),
+            Call::Allow { version } => self.node.allow(version, &|| cancel.is_cancelled()).map(|()| Reply::Allowed),
             Call::Stop => {
                 self.node.ask_to_stop();
                 Ok(Reply::Stopping)
@@ -325,7 +327,7 @@ impl Session {
     }
 
     /// Fails if a shard could not read its section, or if there is no such shard, or if a part was not logged in this turn. Notes which version
-    /// of records can have each.
+    /// of records can have each, and fails if the graph does not allow it.
     fn can_be_logged(&self, sections: &mut [Section], parts: &[(u16, PartAt)]) -> Result<()> {
         let bytes: usize = sections.iter().map(|section| section.changes.len()).sum();
         if bytes > TRANSACTION_BYTES_MAX {
@@ -341,6 +343,7 @@ impl Session {
         }
         for section in sections {
             section.version = version_of(&section.changes).map_err(|_| wrong())?;
+            self.node.role.must_allow(section.version)?;
         }
         Ok(())
     }

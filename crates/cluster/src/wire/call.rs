@@ -120,6 +120,12 @@ pub enum Call {
         number: u64,
         asked: Opaque,
     },
+    /// Which Mangrove is the node? One that is older than this call ends the connection.
+    About,
+    /// Records of the log may have this version from now on. All nodes must read it.
+    Allow {
+        version: u8,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -174,6 +180,8 @@ pub enum Reply {
     Rounds(Opaque),
     /// What the steps gave.
     Fragment(Opaque),
+    About(NodeAbout),
+    Allowed,
 }
 
 /// What was committed after a number, and what is to be.
@@ -210,6 +218,17 @@ pub struct NodeStatus {
     /// How long ago the node has last heard of the log.
     pub silent: Duration,
     pub shards: Vec<ShardStatus>,
+}
+
+/// Which Mangrove a node is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NodeAbout {
+    /// The version of Mangrove.
+    pub software: String,
+    /// The newest version of records of the log that it reads.
+    pub reads: u8,
+    /// The newest version that the graph allows, as far as the node has read.
+    pub allowed: u8,
 }
 
 /// How a shard is on a node.

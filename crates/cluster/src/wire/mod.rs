@@ -18,7 +18,7 @@ mod opaque;
 mod values;
 
 pub use ask::{Answer, Ask, NextLocals, answer};
-pub use call::{Call, HeldOf, NodeStatus, Reply, ShardStatus, Since};
+pub use call::{Call, HeldOf, NodeAbout, NodeStatus, Reply, ShardStatus, Since};
 pub use error::SentError;
 pub use opaque::Opaque;
 pub use values::{SentElements, damaged, ids};
