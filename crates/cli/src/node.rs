@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use mangrove::cluster::{self, Log, NodeConfig, RunningNode};
+use mangrove::cluster::{self, Log, NodeConfig, NodeWatch, RunningNode};
 use mangrove::{GraphError, OpenError};
+use mangrove_server::{NodeMetrics, NodeTraces, ServerError};
 
 use super::log::{LogOptions, StorePlace};
 use super::{Failure, interrupt, say};
@@ -50,6 +51,13 @@ pub struct Node {
     /// Where it keeps backups: s3://bucket/path, gs://, az://, or a directory that all nodes reach. Shards that it does not have come from there
     #[arg(long, value_name = "PLACE")]
     store: Option<StorePlace>,
+    /// Where it says how it is, over HTTP: IP:PORT. /metrics is for Prometheus. Beyond this machine, it needs --tls: then it speaks HTTPS, and whoever
+    /// asks shows a certificate as clients of the node do
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Send its part of the traces of requests to this collector of OpenTelemetry, by OTLP over HTTP: for `mangrove serve --traces`
+    #[arg(long, value_name = "URL")]
+    traces: Option<String>,
     /// End when the standard input ends: with the process that started it, even if that one is killed
     #[arg(long)]
     attached: bool,
@@ -87,6 +95,7 @@ impl Node {
         interrupt::listen_to_end();
         let log = self.log.open(&self.graph)?;
         let (name, shards) = which.place(&log)?;
+        let shown = Shown::of(&self, &name)?;
         let Self { data, attached, tls, advertise, listen, store, .. } = self;
         let store = store.map(|place| place.open()).transpose()?;
         let input_ended = Arc::new(AtomicBool::new(false));
@@ -95,7 +104,7 @@ impl Node {
         }
         let is_cancelled = || interrupt::requested() || input_ended.load(Ordering::Relaxed);
         let config = NodeConfig { name, data, shards, listen, advertise, tls, log, store, is_cancelled: &is_cancelled };
-        let running = match RunningNode::start(config) {
+        let running = match RunningNode::start_watched(config, |node| shown.show(&node)) {
             Err(OpenError::Cluster(GraphError::Cancelled)) => return Ok(()),
             started => started?,
         };
@@ -105,6 +114,7 @@ impl Node {
         }
         let (is_replaced, has_missed) = (running.is_replaced(), running.has_missed());
         running.stop();
+        shown.end();
         match (has_missed, is_replaced) {
             (true, _) => Err(Failure::Request(
                 "the log was cut before this node had read it: start it again, with --store, and its shards come from a backup".into(),
@@ -120,6 +130,9 @@ impl Node {
         if !ip.is_loopback() && self.tls.is_none() {
             return wrong("beyond this machine, a node needs certificates: --tls, and `mangrove cluster certs` makes them");
         }
+        if let Some(address) = self.metrics.filter(|address| !address.ip().is_loopback() && self.tls.is_none()) {
+            return Err(Failure::Usage(format!("{address}: beyond this machine, metrics need certificates: --tls")));
+        }
         if ip.is_unspecified() && self.advertise.is_none() {
             return wrong("others cannot reach this address: say with --advertise which host and port they reach");
         }
@@ -131,6 +144,42 @@ impl Node {
             (Some(number), Some(nodes), ..) => Ok(Which::Numbered { number, nodes, replicas: self.replicas }),
             (_, _, Some(name), shards) => Ok(Which::Named(name.clone(), shards.clone().unwrap_or_default())),
             _ => Err(Failure::Usage("say which node it is: --number and --of, or --as and --shards".into())),
+        }
+    }
+}
+
+/// Where a node is watched.
+struct Shown {
+    metrics: Option<NodeMetrics>,
+    traces: Option<Arc<NodeTraces>>,
+}
+
+impl Shown {
+    fn of(node: &Node, name: &str) -> Result<Self, Failure> {
+        let failed = |error: ServerError| Failure::Request(error.to_string());
+        let metrics = node.metrics.map(|address| NodeMetrics::start(address, node.tls.as_deref()));
+        let metrics = metrics.transpose().map_err(failed)?;
+        if let Some(metrics) = &metrics {
+            say(&format!("metrics at {}", metrics.url()));
+        }
+        let traces = node.traces.clone().map(|url| NodeTraces::to(url, name.to_owned()));
+        Ok(Self { metrics, traces: traces.transpose().map_err(failed)?.map(Arc::new) })
+    }
+
+    /// The node follows the log now.
+    fn show(&self, node: &NodeWatch) {
+        if let Some(traces) = &self.traces {
+            node.trace_with(traces.clone());
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.show(node.clone());
+        }
+    }
+
+    /// The node has ended.
+    fn end(&self) {
+        if let Some(traces) = &self.traces {
+            traces.end();
         }
     }
 }

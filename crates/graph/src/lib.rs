@@ -42,7 +42,7 @@ pub use id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdS
 pub use names::Names;
 pub use numbering::{LabelNumbering, Numbering};
 pub use predicate::{Comparison, Predicate, TextTest};
-pub use read_context::{Budget, CancelToken, ReadContext, TraceId};
+pub use read_context::{Budget, CancelToken, ReadContext, SpanPlace, TraceId};
 pub use schema::{
     Cardinality, Declaration, Encoding, IndexSchema, LabelSchema, Properties, PropertyId, PropertySchema, Schema, TypeSet,
 };

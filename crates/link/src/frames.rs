@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BufMut, Bytes};
 use mangrove_cluster::wire::{Call, Reply, SentError, from_bytes, to_bytes};
-use mangrove_graph::Result;
+use mangrove_graph::{Result, SpanPlace};
 use serde::{Deserialize, Serialize};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
@@ -20,6 +20,8 @@ pub enum Request<C = Call> {
     Cancel(u64),
     /// Is the node there? It says so at once, whatever else it does.
     Ping,
+    /// A call that is a part of a trace.
+    Traced(u64, SpanPlace, C),
 }
 
 /// The number of the reply to a ping.

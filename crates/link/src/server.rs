@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -14,9 +14,9 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use mangrove_cluster::node::{Node, Session};
-use mangrove_cluster::wire::{Call, Reply, SentError};
-use mangrove_graph::{CancelToken, GraphError};
+use mangrove_cluster::node::{Calls, Node, Session};
+use mangrove_cluster::wire::{Call, CallKind, Reply, SentError};
+use mangrove_graph::{CancelToken, GraphError, ReadContext, SpanPlace, TraceId};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -180,8 +180,8 @@ fn bug() -> GraphError {
 }
 
 /// Answers a call, whatever happens.
-fn served(session: &Session, call: Call, cancel: CancelToken) -> Result<Reply, SentError> {
-    let served = std::panic::AssertUnwindSafe(|| session.serve(call, cancel));
+fn served(session: &Session, call: Call, asker: ReadContext) -> Result<Reply, SentError> {
+    let served = std::panic::AssertUnwindSafe(|| session.serve_for(call, asker));
     std::panic::catch_unwind(served).unwrap_or_else(|_| Err(bug())).map_err(SentError::from)
 }
 
@@ -198,44 +198,114 @@ struct Brief {
 }
 
 impl Brief {
-    /// The reply; `None` if another thread is to answer.
-    fn reply(&mut self, session: &Session, call: &Call, bytes: usize) -> Option<Reply> {
+    /// The reply, which is counted; `None` if another thread is to answer.
+    fn reply(&mut self, session: &Session, call: &Call, bytes: usize, counts: &Calls) -> Option<Reply> {
         if bytes > BRIEF_BYTES || self.skips > 0 {
             self.skips = self.skips.saturating_sub(1);
             return None;
         }
         let began = Instant::now();
-        let serve = std::panic::AssertUnwindSafe(|| session.serve_briefly(call, BRIEF, CancelToken::default()));
+        let serve = std::panic::AssertUnwindSafe(|| session.serve_briefly(call, BRIEF));
         let reply = std::panic::catch_unwind(serve).ok().flatten(); // the other thread says what was wrong
-        if began.elapsed() > SLOW {
+        let took = began.elapsed();
+        if took > SLOW {
             self.skips = SLOW_SKIPPED;
         }
+        if reply.is_some() {
+            counts.begun(call.kind());
+            counts.ended(call.kind(), took, false);
+        }
         reply
+    }
+}
+
+/// Answers a call, counts it, and tells of it if it is a part of a trace.
+fn counted(node: &Node, session: &Session, call: Call, asker: ReadContext) -> Result<Reply, SentError> {
+    let (kind, begun, counts) = (call.kind(), Instant::now(), &node.counts().answered);
+    counts.begun(kind);
+    let mut span = asker.trace.within.zip(node.tracer()).and_then(|(within, tracer)| tracer.begin(kind, within));
+    let within = span.as_ref().map(|span| span.place()).or(asker.trace.within);
+    let reply = served(session, call, ReadContext { trace: asker.trace.within(within), ..asker });
+    if let (Some(span), Err(_)) = (&mut span, &reply) {
+        span.has_failed();
+    }
+    counts.ended(kind, begun.elapsed(), reply.is_err());
+    reply
+}
+
+/// Sends a reply to a client that may be gone.
+fn reply_with(number: u64, kind: CallKind, reply: Result<Reply, SentError>, replies: &mpsc::Sender<Frame>, counts: &Calls) {
+    if let Ok(sent) = framed(number, reply) {
+        counts.replied(kind, sent.len());
+        let _ = replies.blocking_send(sent);
     }
 }
 
 /// The calls of a client that are being answered.
 type Running = Arc<Mutex<HashMap<u64, CancelToken>>>;
 
+/// Answers the calls of a client, so many at the same time.
+struct Answering {
+    node: Arc<Node>,
+    queue: Arc<Semaphore>,
+    places: Arc<Semaphore>,
+    running: Running,
+    replies: mpsc::Sender<Frame>,
+}
+
+impl Answering {
+    fn new(node: &Arc<Node>, replies: &mpsc::Sender<Frame>) -> Self {
+        let (queue, places) = (Arc::new(Semaphore::new(WAITING_MAX)), Arc::new(Semaphore::new(CALLS_MAX)));
+        Self { node: node.clone(), queue, places, running: Running::default(), replies: replies.clone() }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<u64, CancelToken>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a call in another thread, once there is a place for it. If so many wait, this waits too, and pings with it: the client asks for too much.
+    async fn begin(&self, session: &Arc<Session>, number: u64, call: Call, within: Option<SpanPlace>) {
+        let Ok(waits) = self.queue.clone().acquire_owned().await else { return };
+        let (node, session, replies) = (self.node.clone(), session.clone(), self.replies.clone());
+        let (running, places, cancel) = (self.running.clone(), self.places.clone(), CancelToken::default());
+        self.running().insert(number, cancel.clone());
+        tokio::spawn(async move {
+            let Ok(place) = places.acquire_owned().await else { return };
+            drop(waits);
+            tokio::task::spawn_blocking(move || {
+                let (kind, trace) = (call.kind(), TraceId::default().within(within));
+                let reply = counted(&node, &session, call, ReadContext { cancel, trace, ..ReadContext::default() });
+                running.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+                reply_with(number, kind, reply, &replies, &node.counts().answered);
+                drop(place);
+            });
+        });
+    }
+
+    /// Hears what needs no reply. It takes no time: nothing else is done on a thread that carries messages.
+    fn told(&self, session: Option<&Arc<Session>>, call: Call) {
+        if let Some(session) = session {
+            let _ = counted(&self.node, session, call, ReadContext::default()); // nobody waits for it
+        }
+    }
+}
+
 /// Answers a client until it goes. What it held is given back then.
 async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, replies: mpsc::Sender<Frame>) {
-    let (queue, places) = (Arc::new(Semaphore::new(WAITING_MAX)), Arc::new(Semaphore::new(CALLS_MAX)));
-    let (running, mut brief) = (Running::default(), Brief::default());
+    let (answering, counts, mut brief) = (Answering::new(&node, &replies), node.counts().answered.clone(), Brief::default());
     let mut session: Option<Arc<Session>> = None;
-    let told = |session: &Option<Arc<Session>>, call| {
-        if let Some(session) = session {
-            let _ = session.serve(call, CancelToken::default()); // nobody waits for it
-        }
-    };
     while let Some(Ok(message)) = calls.next().await {
         match (read(&message), &session) {
             (Ok(frames::Request::Name(name)), _) => {
                 session = Some(Arc::new(Session::new(node.clone(), format!("{name} ({from})"))));
             }
             // These take no time. Nothing else is done on a thread that carries messages, but what is brief.
-            (Ok(frames::Request::Tell(call @ (Call::Release { .. } | Call::Rollback { .. }))), _) => told(&session, call),
+            (Ok(frames::Request::Tell(call @ (Call::Release { .. } | Call::Rollback { .. }))), _) => {
+                counts.called(call.kind(), message.len());
+                answering.told(session.as_ref(), call);
+            }
             (Ok(frames::Request::Cancel(number)), _) => {
-                if let Some(cancel) = running.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
+                if let Some(cancel) = answering.running().get(&number) {
                     cancel.cancel();
                 }
             }
@@ -245,36 +315,26 @@ async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, 
                 }
             }
             (Ok(frames::Request::Call(number, call)), Some(session)) => {
-                if let Some(reply) = brief.reply(session, &call, message.len()) {
+                counts.called(call.kind(), message.len());
+                if let Some(reply) = brief.reply(session, &call, message.len(), &counts) {
                     if let Ok(reply) = framed(number, Ok(reply)) {
+                        counts.replied(call.kind(), reply.len());
                         let _ = replies.send(reply).await; // the client may be gone
                     }
                     continue;
                 }
-                // If so many wait, this waits too, and pings with it: the client asks for too much.
-                let Ok(waits) = queue.clone().acquire_owned().await else { break };
-                let (session, running, replies) = (session.clone(), running.clone(), replies.clone());
-                let (cancel, places) = (CancelToken::default(), places.clone());
-                running.lock().unwrap_or_else(PoisonError::into_inner).insert(number, cancel.clone());
-                tokio::spawn(async move {
-                    let Ok(place) = places.acquire_owned().await else { return };
-                    drop(waits);
-                    tokio::task::spawn_blocking(move || {
-                        let reply = served(&session, call, cancel);
-                        running.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-                        if let Ok(reply) = framed(number, reply) {
-                            let _ = replies.blocking_send(reply); // the client may be gone
-                        }
-                        drop(place);
-                    });
-                });
+                answering.begin(session, number, call, None).await;
             }
-            (Ok(frames::Request::Call(..) | frames::Request::Tell(_)), _) | (Err(_), _) => {
+            (Ok(frames::Request::Traced(number, within, call)), Some(session)) => {
+                counts.called(call.kind(), message.len());
+                answering.begin(session, number, call, Some(within)).await;
+            }
+            (Ok(frames::Request::Call(..) | frames::Request::Traced(..) | frames::Request::Tell(_)), _) | (Err(_), _) => {
                 let error = GraphError::Invalid("this is no client of this version".into());
                 tracing::warn!(%from, %error, "a client was sent away");
                 break;
             }
         }
     }
-    running.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(CancelToken::cancel);
+    answering.running().values().for_each(CancelToken::cancel);
 }

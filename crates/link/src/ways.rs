@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use mangrove_cluster::Placement;
 use mangrove_cluster::gateway::{Gateway, Peer, Peers, ShardNode, Sought, Way};
 use mangrove_cluster::log::{GraphRecord, Member};
+use mangrove_cluster::node::{Calls, Node};
 use mangrove_cluster::wire::{Call, Reply};
 use mangrove_graph::{GraphError, Result};
 use thiserror::Error;
@@ -80,6 +81,8 @@ struct Found {
     name: String,
     identity: Option<Identity>,
     graph: GraphRecord,
+    /// The calls of other nodes.
+    counts: Arc<Calls>,
     /// The node of this process and where others reach it, if it is one.
     own: Option<(String, Arc<dyn Peer>)>,
     state: Mutex<State>,
@@ -126,7 +129,7 @@ impl Ways {
                     let seeds = address.nodes.clone();
                     let state = State { seeds, members, writer, asked: Some(Instant::now()), links, ..State::default() };
                     let name = name.to_owned();
-                    return Ok(Self::new(name, identity, graph, None, state));
+                    return Ok(Self::new(name, identity, graph, Arc::default(), None, state));
                 }
                 Ok(_) => why = Some(GraphError::Unavailable(format!("the node at {node} said something else"))),
                 Err(error) => why = Some(error),
@@ -139,16 +142,19 @@ impl Ways {
         name: String,
         identity: Option<Identity>,
         graph: GraphRecord,
+        counts: Arc<Calls>,
         own: Option<(String, Arc<dyn Peer>)>,
         state: State,
     ) -> Self {
-        Self(Arc::new(Found { name, identity, graph, own, state: Mutex::new(state), tried: Condvar::new() }))
+        Self(Arc::new(Found { name, identity, graph, counts, own, state: Mutex::new(state), tried: Condvar::new() }))
     }
 
-    /// The ways from a node to all nodes: to itself, within this process, and to the others. `address` is where others reach it.
-    pub fn of_node(graph: GraphRecord, name: &str, address: &str, own: Arc<dyn Peer>, identity: Option<Identity>) -> Self {
+    /// The ways from a node to all nodes: to itself, within this process, and to the others. `address` is where others reach it. Calls of others are
+    /// counted as its own.
+    pub fn of_node(node: &Node, name: &str, address: &str, own: Arc<dyn Peer>, identity: Option<Identity>) -> Self {
         let state = State { seeds: vec![address.to_owned()], ..State::default() };
-        Self::new(name.to_owned(), identity, graph, Some((address.to_owned(), own)), state)
+        let (graph, counts) = (node.graph().clone(), node.counts().asked.clone());
+        Self::new(name.to_owned(), identity, graph, counts, Some((address.to_owned(), own)), state)
     }
 
     /// The graph and its members.
@@ -268,6 +274,7 @@ impl Found {
         }
         drop(state);
         let made = Link::connect(address, &self.name, self.identity.as_ref());
+        let made = made.map(|link| link.counting(self.counts.clone()));
         let made = made.and_then(|link| match link.call(&Call::Hello, None)? {
             Reply::Hello { graph, .. } if graph.id == self.graph.id => Ok(link),
             _ => Err(GraphError::Unavailable(format!("the node at {address} has another graph"))),

@@ -18,6 +18,7 @@ use mangrove_lake::LakeChanges;
 use mangrove_query::{Fleet, Parameters, Query, QueryOptions, StartPart};
 
 use crate::bookmark::Bookmark;
+use crate::cluster::NodeHeard;
 use crate::stream::Rows;
 
 /// Takes a view of a graph.
@@ -87,6 +88,11 @@ pub trait Backend: Send + Sync {
     fn check(&self) -> Result<CheckReport>;
 
     fn stats(&self) -> Result<StoreStats>;
+
+    /// The nodes of the graph, and how they are; `None` if it is not on nodes.
+    fn nodes(&self) -> Result<Option<Vec<NodeHeard>>> {
+        Ok(None)
+    }
 
     /// Looks for files that others have added, changed or removed. Views taken from now on see them. A database has no such files.
     fn refresh(&self) -> Result<LakeChanges> {

@@ -15,7 +15,7 @@ use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Paramet
 use crate::analyze::Projections;
 use crate::backend::{AGAIN_MAX, Backend, BackendTransaction, BackendView, BulkLoad, options_over, read_view};
 use crate::bookmark::Bookmark;
-use crate::cluster::{ClusterBackend, GraphAddress};
+use crate::cluster::{ClusterBackend, GraphAddress, NodeHeard};
 use crate::declare;
 use crate::direct::{DirectReads, DirectWrites};
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
@@ -789,6 +789,11 @@ impl Database {
     /// Counts of elements, and sizes.
     pub fn stats(&self) -> Result<StoreStats, StoreError> {
         self.guarded(&|| "collecting statistics".into(), || Ok(self.shared.backend.stats()?))
+    }
+
+    /// The nodes of a graph on many nodes, and how they are; `None` for other graphs.
+    pub fn nodes(&self) -> Result<Option<Vec<NodeHeard>>, StoreError> {
+        self.guarded(&|| "asking the nodes how they are".into(), || Ok(self.shared.backend.nodes()?))
     }
 
     /// Reads the whole database and reports every contradiction in it.

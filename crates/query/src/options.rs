@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{Budget, CancelToken, GraphView, GraphWrite, ReadContext, TraceId, Value};
+use mangrove_graph::{Budget, CancelToken, GraphView, GraphWrite, ReadContext, SpanPlace, TraceId, Value};
 
 use crate::crew::Crew;
 use crate::fleet::Fleet;
@@ -60,7 +60,11 @@ pub struct QueryOptions {
 
 /// What to do with the profile of a query that has ended: at its last result, by an error, or because nobody wanted more.
 #[derive(Clone)]
-pub struct OnProfile(pub Arc<dyn Fn(&Profile) + Send + Sync>);
+pub struct OnProfile {
+    pub told: Arc<dyn Fn(&Profile) + Send + Sync>,
+    /// The span that asks for the query: what nodes do for it is a part of that.
+    pub within: Option<SpanPlace>,
+}
 
 impl fmt::Debug for OnProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

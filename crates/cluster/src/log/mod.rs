@@ -34,7 +34,7 @@ pub use cuts::{COARSE, CutPace, Cuts, Found, Reached, rank};
 pub use follower::{Follower, LogError, Position, Step};
 pub use members::Members;
 pub use record::{
-    Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section, Standing, VERSION_FIRST, VERSION_NEWEST, VERSION_OF_ROUTES,
-    VERSION_OF_SOURCES, VERSION_UNSAID,
+    Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section, Standing, VERSION_FIRST, VERSION_NEWEST,
+    VERSION_OF_ROUTES, VERSION_OF_SOURCES, VERSION_UNSAID,
 };
 pub use writer::{Event, Output, PART_BYTES, Refusal, TRANSACTION_BYTES_MAX, Transaction, WriterCore, WriterPace};

@@ -11,8 +11,9 @@ pub struct LocalPeer(pub Session);
 
 impl Peer for LocalPeer {
     fn call(&self, call: &Call, limits: Option<&ReadContext>) -> Result<Reply> {
-        let cancel = limits.map(|limits| limits.cancel.clone()).unwrap_or_default();
-        self.0.serve(call.clone(), cancel)
+        let own =
+            |limits: &ReadContext| ReadContext { cancel: limits.cancel.clone(), trace: limits.trace, ..Default::default() };
+        self.0.serve_for(call.clone(), limits.map(own).unwrap_or_default())
     }
 
     fn tell(&self, call: Call) {

@@ -36,6 +36,11 @@ pub trait Runner: Send + Sync {
         None
     }
 
+    /// How many parts of work in rounds there are now.
+    fn parts_running(&self) -> usize {
+        0
+    }
+
     /// Whoever had this number is gone. What that one has begun ends.
     fn has_gone(&self, _session: u64) {}
 }

@@ -30,7 +30,7 @@ impl<V: GraphView, A: Asking<V>> ClusterView<V, A> {
         let every = || (0..self.placement.shards).collect();
         if self.schema.is_key(of.kind, of.label, of.key) {
             let Some(ids) = predicate.external_ids() else { return Ok(every()) };
-            let homes: BTreeSet<u16> = ids.iter().flat_map(|id| self.homes(Some(of.label), id)).collect();
+            let homes: BTreeSet<u16> = ids.iter().flat_map(|id| self.placement.homes(Some(of.label), id)).collect();
             return Ok(homes.into_iter().collect());
         }
         match directory::values(predicate) {

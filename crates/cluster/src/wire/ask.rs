@@ -41,15 +41,15 @@ pub enum Ask {
 }
 
 impl Ask {
-    /// Whether it names the elements that are read, and so takes a moment only if these are few.
+    /// Whether it most likely takes a moment only: it names the elements that are read, or an index leads to them.
     pub fn is_brief(&self) -> bool {
         match self {
             Ask::FindVertices(..) | Ask::FindEdges(_) | Ask::ExternalIds(_) | Ask::Contain(_) | Ask::FurtherLabels(_) => {
                 true
             }
             Ask::Neighbors(..) | Ask::Degrees(..) | Ask::Columns(..) | Ask::Keys(_) | Ask::Have(..) | Ask::Pass(..) => true,
-            Ask::IsSearchable(..) | Ask::Candidates(..) | Ask::Search(..) | Ask::Halves(_) | Ask::Sources => false,
-            Ask::ScanIds(..) | Ask::Scan(..) | Ask::Count(..) => false,
+            Ask::IsSearchable(..) | Ask::Candidates(..) | Ask::Search(..) | Ask::Listed(..) => true,
+            Ask::ScanIds(..) | Ask::Scan(..) | Ask::Count(..) | Ask::Halves(_) | Ask::Sources => false,
         }
     }
 }

@@ -7,6 +7,7 @@
 //!   error    errors
 //!   opaque   bytes that mean something to others
 //!   call     what is asked of a node, and its reply
+//!   kind     the kinds of calls
 //! ```
 //! All of it travels by postcard. Whoever reads bytes of others needs no more memory than a few times these bytes.
 
@@ -14,12 +15,14 @@ mod ask;
 mod call;
 mod error;
 mod ids;
+mod kind;
 mod opaque;
 mod values;
 
 pub use ask::{Answer, Ask, NextLocals, answer};
 pub use call::{Call, HeldOf, NodeAbout, NodeStatus, Reply, ShardStatus, Since};
 pub use error::SentError;
+pub use kind::CallKind;
 pub use opaque::Opaque;
 pub use values::{SentElements, damaged, ids};
 

@@ -15,6 +15,7 @@ use mangrove_link::{GraphAddress, Ways};
 use mangrove_query::{Fleet, Parameters, Query, QueryOptions, StartPart};
 
 use super::fragments::{CutFleet, Remembered};
+use super::nodes::{NodeHeard, heard};
 use super::runner::{self, Given, NamedSchema};
 use super::{analysis, unexpected};
 use crate::backend::{
@@ -232,6 +233,10 @@ impl Backend for ClusterBackend {
         let missing = || why.unwrap_or_else(|| GraphError::Unavailable("no node has some of the shards".into()));
         let file_bytes = bytes.into_iter().sum::<Option<u64>>().ok_or_else(missing)?;
         Ok(StoreStats { file_bytes, ..StoreStats::default() })
+    }
+
+    fn nodes(&self) -> Result<Option<Vec<NodeHeard>>> {
+        heard(&self.gateway).map(Some)
     }
 
     fn backup(&self, _: &Path) -> Result<()> {

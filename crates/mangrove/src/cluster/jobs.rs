@@ -86,6 +86,11 @@ impl Jobs {
         self.jobs().get(&id).cloned().ok_or_else(is_over)
     }
 
+    /// How many have not failed.
+    pub fn running(&self) -> usize {
+        running(&self.jobs())
+    }
+
     /// Takes a part, and waits until it has begun.
     fn begin(&self, mut plan: PartPlan, session: u64, limits: &ReadContext) -> Result<Told, Failure> {
         if plan.names.get(plan.at as usize) != Some(&self.name) {
@@ -101,7 +106,7 @@ impl Jobs {
         let job = Arc::new(Job::new(plan.job, session, plan.at, plan.names.len() as u32));
         {
             let mut jobs = self.jobs();
-            if jobs.values().filter(|job| !job.has_failed()).count() >= JOBS_MAX {
+            if running(&jobs) >= JOBS_MAX {
                 return Err(unavailable("it has parts of as many jobs as it may".into()));
             }
             // A failed one is kept for those who still ask, but not for ever.
@@ -134,6 +139,10 @@ impl Drop for Jobs {
         let all = std::mem::take(&mut *self.jobs());
         all.into_values().for_each(|job| job.end(unavailable("the node ends".into())));
     }
+}
+
+fn running(jobs: &HashMap<u64, Arc<Job>>) -> usize {
+    jobs.values().filter(|job| !job.has_failed()).count()
 }
 
 /// Does a part until it ends, or fails.

@@ -38,7 +38,8 @@ use mangrove_graph::GraphError;
 
 pub use mangrove_cluster::backup::{Backup, BackupFound, Objects};
 pub use mangrove_cluster::log::{GraphRecord, Log, Member};
-pub use mangrove_cluster::wire::{NodeAbout, NodeStatus, ShardStatus};
+pub use mangrove_cluster::node::{CallSpan, CallsSeen, LogSeen, NodeSeen, Tracer, WritesSeen};
+pub use mangrove_cluster::wire::{CallKind, NodeAbout, NodeStatus, ShardStatus};
 pub use mangrove_cluster::{Placement, SHARDS_MAX};
 pub use mangrove_link::{CA_FILE, CERTIFICATE_FILE, GraphAddress, KEY_FILE};
 
@@ -46,8 +47,8 @@ pub use self::backend::ClusterBackend;
 pub use self::backups::{BackupStage, backup, find_backup, list_backups, objects, restore};
 pub use self::balance::Move;
 pub use self::moves::{Watching, copy_shard, drop_shard, move_shard, rebalance};
-pub use self::node::{NodeConfig, RunningNode};
-pub use self::nodes::{NodeFound, finalize, graph_of, make_graph, nodes, remove, shards_of_node, stop};
+pub use self::node::{NodeConfig, NodeWatch, RunningNode};
+pub use self::nodes::{NodeFound, NodeHeard, finalize, graph_of, make_graph, nodes, remove, shards_of_node, stop};
 
 /// How long a log may take to show its first record.
 const BEGUN: Duration = Duration::from_secs(10);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mangrove_cluster::Placement;
-use mangrove_cluster::gateway::Peer;
+use mangrove_cluster::gateway::{Gateway, Peer};
 use mangrove_cluster::log::{GraphRecord, Log, Member, Record, VERSION_NEWEST, beginning};
 use mangrove_cluster::wire::{Call, NodeAbout, NodeStatus, Reply};
 use mangrove_graph::{GraphError, IdSpace, Result};
@@ -63,6 +63,25 @@ pub struct NodeFound {
     pub status: Result<NodeStatus>,
     /// `None` if it does not say that.
     pub about: Option<NodeAbout>,
+}
+
+/// A node of a connected graph, and how it is.
+pub struct NodeHeard {
+    pub name: String,
+    /// Why it does not say, if it does not.
+    pub status: Result<NodeStatus>,
+}
+
+/// Asks the nodes that have shards how they are. One that seems to be frozen is not waited for.
+pub fn heard(gateway: &Gateway) -> Result<Vec<NodeHeard>> {
+    let asked = gateway.peers().all()?.into_iter().map(|(name, node)| {
+        let status = node.and_then(|node| match node.call_or_give_up(&Call::Status, None)? {
+            Reply::Status(status) => Ok(status),
+            _ => Err(unexpected(&name)),
+        });
+        NodeHeard { name, status }
+    });
+    Ok(asked.collect())
 }
 
 /// The nodes of a graph.

@@ -269,7 +269,7 @@ impl Drop for Run {
         if let Some(on_profile) = self.on_profile.take()
             && let Some(profile) = self.profile()
         {
-            (on_profile.0)(&profile);
+            (on_profile.told)(&profile);
         }
     }
 }
