@@ -94,7 +94,7 @@ impl Going<'_> {
         cx.check()?;
         match stage {
             Stage::Run { scan, steps, partial } => {
-                let mut partials = partial.as_ref().map(Partials::new).transpose()?;
+                let mut partials = partial.as_deref().map(Partials::new).transpose()?;
                 self.run(cx, scan.as_ref(), steps, partials.as_mut())?;
                 self.results = partials.map(|partials| partials.finish(cx)).transpose()?;
                 Ok(())

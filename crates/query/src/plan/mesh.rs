@@ -36,7 +36,7 @@ pub struct Mesh<'a> {
 pub enum Stage {
     /// Steps that read what is stored with an element. With a scan, they begin with what it finds at each node. A partial step may end
     /// the last one.
-    Run { scan: Option<StepNode>, steps: Vec<StepNode>, partial: Option<StepNode> },
+    Run { scan: Option<StepNode>, steps: Vec<StepNode>, partial: Option<Box<StepNode>> },
     /// Traversers go to the nodes that have their elements.
     Exchange,
     /// Each element goes on once. In a repeat, a number names what earlier rounds have seen.
@@ -238,7 +238,7 @@ impl Walk {
             self.stages.push(Stage::Run { scan: None, steps: Vec::new(), partial: None });
         }
         if let Some(Stage::Run { partial, .. }) = self.stages.last_mut() {
-            *partial = Some(node.clone());
+            *partial = Some(Box::new(node.clone()));
         }
     }
 
