@@ -22,7 +22,7 @@ FLOORS = {
         "lib",
     ],
     "crates/query/src/paths": ["lists syntax", "automaton chains", "reach", "group", "rules"],
-    "crates/query/src/execute": ["data", "run", "reads", "modulators", "ops", "fleet mesh parallel", "compile", "fragment stages"],
+    "crates/query/src/execute": ["data", "run", "reads", "modulators", "ops", "fleet mesh parallel", "compile", "fragment partials", "stages"],
     "crates/query/src/execute/data": [
         "bytes known path words",
         "branches entries keys maps number",

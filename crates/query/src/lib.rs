@@ -34,10 +34,13 @@ use std::sync::Arc;
 use mangrove_graph::GraphView;
 
 use computed::Computed;
+use plan::mesh::Meshed;
 
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
-pub use execute::{Execution, Items, MapColumn, Maps, Pace, bytes_target, own_maps, run_fragment, run_stages, whole_maps};
+pub use execute::{
+    Execution, Items, MapColumn, Maps, Pace, bytes_target, own_maps, run_fragment, run_stages, stages_budget, whole_maps,
+};
 pub use fleet::{Fleet, MeshFleet, MeshPart, MeshRan, Owners, Ran};
 pub use mangrove_graph::CancelToken;
 pub use optimize::{ExplainedStep, Explanation};
@@ -178,7 +181,9 @@ impl Query {
         };
         if let Some(fleet) = &options.fleet {
             for (step, how) in explanation.steps.iter_mut().zip(execute::on_nodes(&plan, &**fleet)) {
-                (step.on_nodes, step.between_nodes) = (how.in_run, how.in_mesh);
+                step.on_nodes = how.in_run;
+                step.between_nodes = how.meshed == Meshed::Taken;
+                step.in_parts = how.meshed == Meshed::InParts;
             }
         }
         Ok(explanation)

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use mangrove_analytics::AnalyticsError;
 use mangrove_cluster::gateway::{Gateway, Peer};
 use mangrove_cluster::wire::{SentError, from_bytes, to_bytes};
-use mangrove_graph::{GraphError, ReadContext, Result, Schema};
+use mangrove_graph::{Budget, GraphError, ReadContext, Result, Schema};
+use mangrove_query::stages_budget;
 
 use super::analysis::Shelf;
 use super::fragments::Schemas;
@@ -103,7 +104,12 @@ impl Jobs {
                 None => return Ok(Told::Schema),
             },
         };
-        let job = Arc::new(Job::new(plan.job, session, plan.at, plan.names.len() as u32));
+        // A vertex program counts its memory itself.
+        let budget = match &plan.work {
+            Work::Program(_) => Budget::default(),
+            Work::Stages(stages) => stages_budget(&stages.message.0),
+        };
+        let job = Arc::new(Job::new(plan.job, session, (plan.at, plan.names.len() as u32), budget.clone()));
         {
             let mut jobs = self.jobs();
             if running(&jobs) >= JOBS_MAX {
@@ -118,7 +124,7 @@ impl Jobs {
             }
             jobs.insert(plan.job, job.clone());
         }
-        let own = ReadContext { cancel: job.cancel.clone(), ..limits.clone() };
+        let own = ReadContext { cancel: job.cancel.clone(), budget, ..limits.clone() };
         let (place, computed) = (self.place.clone(), job.clone());
         let thread = std::thread::Builder::new().name("mangrove job".into());
         if let Err(error) = thread.spawn(move || work(&place, &computed, plan, &schema, own)) {

@@ -30,7 +30,7 @@ use crate::execute::ops::mutate::{
     self, AddEdgeOp, AddVertexOp, ChangeLabelsOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp,
 };
 use crate::execute::ops::operand::OperandOp;
-use crate::execute::ops::partial::{PartialCounts, PartialGroup, PartialOp, PartialReduce};
+use crate::execute::ops::partial::{PartialCounts, PartialGroup, PartialGroups, PartialOp, PartialReduce};
 use crate::execute::ops::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
 use crate::execute::ops::repeat::{EmitOp, RepeatOp, UntilOp};
 use crate::execute::ops::resource::TimeLimitOp;
@@ -51,6 +51,7 @@ use crate::plan::fragment::{Fragment, Reach};
 use crate::plan::keys::{any_column, read_of_all, takes_maps};
 use crate::plan::locate::{run_length, run_length_of_ids};
 use crate::plan::mesh;
+use crate::plan::parts::Parts;
 use crate::plan::paths::{PATHS, PathMode, last_uses};
 use crate::plan::*;
 use crate::stack::deep;
@@ -157,7 +158,9 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
             at += mesh.steps.len();
             let role = ChainRole { start: place.start && *first == 0, mesh: None, homes: false, ..place };
             let columns = place.columns_before(&steps[at..]);
-            let here = chain(&Traversal { steps: mesh.steps.to_vec() }, ChainRole { columns, ..role })?;
+            is_prepared = mesh.parts().is_some_and(Parts::is_map);
+            let here = if is_prepared { mesh.traversal() } else { Traversal { steps: mesh.steps.to_vec() } };
+            let here = chain(&here, ChainRole { columns, ..role })?;
             links.push(Link::new(Box::new(MeshOp::new(mesh, source, here)), Vec::new(), Span::default()));
         } else if let Some((source, run @ 1..)) = place.fleet.map(|source| (source, run_at(at))) {
             let run = Traversal { steps: steps[at..at + run].to_vec() };
@@ -577,13 +580,10 @@ fn compile_barrier(step: &Step) -> Result<Option<Box<dyn Op>>> {
 /// The partial step of a barrier, at the end of a fragment.
 fn compile_partial(of: &Traversal) -> Result<Box<dyn Op>> {
     let [StepNode { step, .. }] = &of.steps[..] else { return Ok(mapping(IdentityOp)) };
-    let whole = || compile(step, ChainRole::default());
     Ok(match step {
         Step::Reduce { reduction, scope: Scope::Global } => mapping(PartialReduce(*reduction)),
-        Step::Dedup { scope: Scope::Global, .. } => mapping(PartialOp { op: whole()?, rows: FEW_ROWS }),
-        Step::Order { limit: Some(limit), scope: Scope::Global, .. } => {
-            let rows = usize::try_from(*limit).unwrap_or(usize::MAX).max(FEW_ROWS);
-            mapping(PartialOp { op: whole()?, rows })
+        Step::Dedup { scope: Scope::Global, .. } | Step::Order { limit: Some(_), scope: Scope::Global, .. } => {
+            mapping(few_of(step)?)
         }
         Step::GroupCount { key, .. } => mapping(PartialCounts(key.as_ref().map_or(Ok(ByOp::Identity), by)?)),
         Step::Group { key, value: Some(GroupValue::Reduce(value)), .. } => {
@@ -599,6 +599,34 @@ fn compile_partial(of: &Traversal) -> Result<Box<dyn Op>> {
 
 /// So few traversers are not worth a partial step.
 const FEW_ROWS: usize = 64;
+
+/// A partial step that is the barrier itself: it gives some of its traversers.
+fn few_of(barrier: &Step) -> Result<PartialOp> {
+    let limit = if let Step::Order { limit, .. } = barrier { *limit } else { None };
+    let rows = limit.map_or(0, |limit| usize::try_from(limit).unwrap_or(usize::MAX)).max(FEW_ROWS);
+    Ok(PartialOp { op: compile(barrier, ChainRole::default())?, rows })
+}
+
+/// Makes fewer traversers of those that the partial step of a barrier gave for several batches; `None` if they are few anyway.
+pub fn partial_again(partial: &Step) -> Result<Option<Box<dyn MapBatch>>> {
+    let Step::Partial(of) = partial else { return Ok(None) };
+    Ok(match of.steps.first().map(|node| &node.step) {
+        Some(step @ Step::Dedup { scope: Scope::Global, .. }) => Some(Box::new(few_of(step)?)),
+        Some(step @ Step::Order { limit: Some(limit), scope: Scope::Global, .. }) => {
+            // They are to be in order, unless all of them are used.
+            let rows = usize::try_from(*limit).unwrap_or(usize::MAX);
+            Some(Box::new(PartialOp { op: compile(step, ChainRole::default())?, rows }))
+        }
+        Some(Step::GroupCount { .. }) => Some(Box::new(PartialCounts(ByOp::Identity))),
+        Some(Step::Group { value: Some(GroupValue::Reduce(value)), .. }) => {
+            match value.steps.last().map(|node| &node.step) {
+                Some(Step::Reduce { reduction, .. }) => Some(Box::new(PartialGroups(*reduction))),
+                _ => None,
+            }
+        }
+        _ => None,
+    })
+}
 
 /// A barrier whose partial step ran before.
 fn compile_prepared(step: &Step, role: ChainRole<'_>) -> Result<Box<dyn Op>> {

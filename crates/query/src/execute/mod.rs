@@ -22,6 +22,7 @@ mod mesh;
 mod modulators;
 mod ops;
 mod parallel;
+mod partials;
 mod reads;
 mod run;
 mod stages;
@@ -38,7 +39,7 @@ use crate::options::{Graph, OnProfile, QueryOptions};
 use crate::plan::apart::whole_because;
 use crate::plan::facts::{Reads, Writes};
 use crate::plan::locate::{ids_at_start, in_runs};
-use crate::plan::mesh::{at_start, in_mesh};
+use crate::plan::mesh::{Meshed, at_start, in_mesh};
 use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
 use crate::plan::{Plan, Step};
@@ -60,7 +61,7 @@ pub use data::maps::{MapColumn, Maps};
 pub use fragment::run_fragment;
 pub use reads::columns::{own_maps, whole_maps};
 pub use run::pace::{Pace, bytes_target};
-pub use stages::run_stages;
+pub use stages::{run_stages, stages_budget};
 
 /// A running query. It does not hold the graph: pass the same one to each call.
 pub struct Execution {
@@ -300,7 +301,7 @@ fn are_located(fleet: &dyn Fleet, ids: &[Value]) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct OnNodes {
     pub in_run: bool,
-    pub in_mesh: bool,
+    pub meshed: Meshed,
 }
 
 /// For each step of a plan with estimates, in the order of its outline, how nodes run it.
@@ -312,8 +313,8 @@ pub(crate) fn on_nodes(plan: &Plan, fleet: &dyn Fleet) -> Vec<OnNodes> {
     let meshed = role.mesh.map_or(Vec::new(), |moved_min| in_mesh(&plan.traversal, moved_min));
     let runs = in_runs(&plan.traversal, role.homes);
     let how = |(at, in_run): (usize, bool)| {
-        let in_mesh = meshed.get(at) == Some(&true);
-        OnNodes { in_run: in_run && role.fragments && !in_mesh, in_mesh }
+        let meshed = meshed.get(at).copied().unwrap_or_default();
+        OnNodes { in_run: in_run && role.fragments && meshed == Meshed::No, meshed }
     };
     runs.into_iter().enumerate().map(how).collect()
 }

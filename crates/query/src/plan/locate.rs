@@ -145,6 +145,15 @@ fn near(step: &Step, stand: Stand) -> Option<(Stand, usize)> {
     Some((after(step, stand), calls?))
 }
 
+/// Whether a barrier and what modulates it read nothing that may be elsewhere.
+pub(super) fn is_near(barrier: &Step, stand: Stand) -> bool {
+    let facts = barrier.facts();
+    let mut is_near = facts.writes == Writes::NOTHING && !facts.reads.any_of(ELSEWHERE);
+    is_near &= stand == Stand::Here || !reads_keys(barrier);
+    barrier.for_each_child(&mut |child| is_near &= calls_of(&child.steps, stand).is_some());
+    is_near
+}
+
 fn calls_of(steps: &[StepNode], mut stand: Stand) -> Option<usize> {
     let mut sum = 0;
     for node in steps {

@@ -14,6 +14,7 @@ pub mod locate;
 pub mod mesh;
 pub mod order;
 pub mod outline;
+pub mod parts;
 pub mod paths;
 pub mod shape;
 mod show;

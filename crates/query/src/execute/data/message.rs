@@ -31,6 +31,11 @@ pub fn message(head: MessageHead, plan: &[u8], traversers: &Batch) -> Option<Vec
     Some(bytes)
 }
 
+/// The head of a message; `None` if that is none.
+pub fn read_head(bytes: &[u8]) -> Option<MessageHead> {
+    postcard::take_from_bytes::<MessageHead>(bytes).ok().map(|(head, _)| head)
+}
+
 /// The head, the bytes of the plan, and the traversers; `None` if that is no message.
 pub fn read_message(bytes: &[u8]) -> Option<(MessageHead, &[u8], Batch)> {
     let ((head, length), rest) = postcard::take_from_bytes::<(MessageHead, u64)>(bytes).ok()?;
