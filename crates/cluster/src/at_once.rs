@@ -1,12 +1,31 @@
 //! Work that waits for other processes, side by side.
 
-use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 
-use mangrove_graph::{GraphError, Result};
+use mangrove_graph::Result;
 
-/// So many calls of a query wait at the same time. The others wait for a place.
-const THREADS: usize = 64;
+/// So many threads wait at the same time, for all queries of a process, beside those that ask.
+const THREADS: usize = 256;
+
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// The right to one more thread.
+struct Place;
+
+impl Place {
+    fn take() -> Option<Self> {
+        let one_more = |running: usize| (running < THREADS).then_some(running + 1);
+        RUNNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok().then_some(Self)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// Calls `f` with each item, at the same time, and gives the answers in order.
 ///
@@ -17,40 +36,50 @@ pub fn at_once<I: Send, T: Send>(items: Vec<I>, f: impl Fn(I) -> Result<T> + Syn
 }
 
 /// The same, with the error of each call.
+///
+/// Each call has a thread of its own: one that waits for a reply costs less than one of a pool, which looks for work before it sleeps. Without
+/// further threads, this one makes the calls that are left.
 pub fn each_at_once<I: Send, T: Send>(items: Vec<I>, f: impl Fn(I) -> Result<T> + Sync) -> Vec<Result<T>> {
-    let mut items = items.into_iter();
-    let mut answers = Vec::with_capacity(items.len());
-    // This thread makes the first call, because it would only wait.
-    while let Some(own) = items.next() {
-        let others: Vec<I> = items.by_ref().take(THREADS - 1).collect();
-        together(own, others, &f, &mut answers);
+    let count = items.len();
+    if count < 2 {
+        return items.into_iter().map(f).collect();
     }
-    answers
+    let answers = Mutex::new(Vec::from_iter((0..count).map(|_| None)));
+    let items = Mutex::new(items.into_iter().enumerate());
+    let calls = || {
+        loop {
+            let next = lock(&items).next();
+            let Some((at, item)) = next else { break };
+            let answer = f(item);
+            lock(&answers)[at] = Some(answer);
+        }
+    };
+    thread::scope(|scope| {
+        let begin = |place: Place| {
+            let named = Builder::new().name("mangrove call".into()).stack_size(1 << 20);
+            let calls = &calls;
+            named.spawn_scoped(scope, move || {
+                let _place = place;
+                calls();
+            })
+        };
+        // The first that cannot begin ends this.
+        (1..count).map_while(|_| Place::take()).map_while(|place| begin(place).ok()).for_each(drop);
+        calls();
+    });
+    answers.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
 }
 
-/// A thread that waits for a reply costs less than one of a pool, which looks for work for a while before it sleeps.
-fn together<I: Send, T: Send>(own: I, others: Vec<I>, f: &(impl Fn(I) -> Result<T> + Sync), answers: &mut Vec<Result<T>>) {
-    if others.is_empty() {
-        return answers.push(f(own));
-    }
-    thread::scope(|scope| {
-        let waiting: Vec<_> = others
-            .into_iter()
-            .map(|item| Builder::new().name("mangrove call".into()).stack_size(1 << 20).spawn_scoped(scope, move || f(item)))
-            .collect();
-        answers.push(f(own));
-        for call in waiting {
-            answers.push(match call {
-                Ok(call) => call.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                Err(error) => Err(GraphError::Unavailable(format!("no thread for a call to a node: {error}"))),
-            });
-        }
-    });
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic of a call is passed on, and leaves nothing half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
+
+    use mangrove_graph::GraphError;
 
     use super::*;
 

@@ -54,6 +54,7 @@ mod view;
 mod walk;
 pub mod wire;
 
+pub use at_once::at_once;
 pub use change::ClusterChange;
 pub use overlay::Overlay;
 pub use placement::{Placement, SHARDS_MAX};

@@ -237,7 +237,7 @@ fn a_unique_index_may_be_routed() {
     assert!(db.create_routed_index(None, "user", "mail", true).unwrap());
     let again = "g.addV('user').property(T.id, 'c').property('mail', 'a@x')";
     let refused = db.query(again, &Parameters::new(), &QueryOptions::default()).and_then(|mut results| results.values());
-    assert!(refused.unwrap_err().to_string().contains("is unique"));
+    assert!(refused.unwrap_err().to_string().contains("must be unique"));
     run(&db, "g.V('a').property('mail', 'c@x')");
     run(&db, again);
     assert_eq!(run(&db, "g.V().has('user', 'mail', 'a@x').id()"), [Value::from("c")]);

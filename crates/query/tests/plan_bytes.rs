@@ -26,7 +26,7 @@ fn the_bytes_of_a_version_stay_as_they_are() {
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(
         hex,
-        "4d47504c070000000000000000000000000000000000000000000000050000010104020000000002060000060001056b6e6f777300000000000007130000090100036167650004043c00142600002101046e616d650027350000350a5f202b2073696e285f29040100010009100201015f000036480000"
+        "4d47504c080000000000000000000000000000000000000000000000050000010104020000000002060000060001056b6e6f777300000000000007130000090100036167650004043c00142600002101046e616d650027350000350a5f202b2073696e285f29040100010009100201015f000036480000"
     );
 }
 
@@ -36,8 +36,8 @@ fn other_bytes_are_refused() {
     assert!(matches!(Plan::from_bytes(b"hello"), Err(PlanBytesError::NotAPlan)));
     assert!(matches!(Plan::from_bytes(b"MGPL"), Err(PlanBytesError::NotAPlan)));
     let mut newer = bytes.clone();
-    newer[4] = 8;
-    assert!(matches!(Plan::from_bytes(&newer), Err(PlanBytesError::Version(8))));
+    newer[4] = 9;
+    assert!(matches!(Plan::from_bytes(&newer), Err(PlanBytesError::Version(9))));
     assert!(matches!(Plan::from_bytes(&bytes[..bytes.len() - 1]), Err(PlanBytesError::Damaged(_))));
     let longer = [&bytes[..], &[0, 0]].concat();
     assert!(matches!(Plan::from_bytes(&longer), Err(PlanBytesError::TooLong(2))));

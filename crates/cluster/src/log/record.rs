@@ -298,7 +298,8 @@ impl Record {
             _ => return Err(damaged()),
         };
         let (record, behind) = postcard::take_from_bytes::<Self>(&plain).map_err(|_| damaged())?;
-        record.with_behind(*version, behind).ok_or_else(damaged)
+        // A record needs no higher version than it says.
+        record.with_behind(*version, behind).filter(|record| record.version() <= *version).ok_or_else(damaged)
     }
 }
 

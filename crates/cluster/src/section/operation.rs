@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(Operation::PutSource("events".into(), Vec::new()).version(), 3);
         assert_eq!(
             [Operation::DeclareRouted(of), Operation::ListShards(of, vec![(9, 1)])].map(|made| made.version()),
-            [4; 2]
+            [VERSION_OF_ROUTES; 2]
         );
     }
 

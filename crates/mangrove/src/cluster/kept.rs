@@ -11,10 +11,11 @@ use mangrove_graph::{GraphError, ReadContext, Result};
 
 /// The nodes keep a point for so long.
 const KEPT: Duration = Duration::from_secs(600);
-/// The most points that a process keeps for others. The oldest goes first, because the nodes have room for 256 of all clients.
+/// The most points that a process keeps for others. The one that was read the longest time ago goes first, because the nodes have room for 256
+/// of all clients.
 const KEPT_MAX: usize = 64;
 
-/// Points that this process keeps, the oldest first.
+/// Points that this process keeps, the one that was read last behind the others.
 #[derive(Default)]
 pub struct KeptCuts(Mutex<Vec<Arc<HeldCut>>>);
 
@@ -32,7 +33,10 @@ impl KeptCuts {
     /// [`GraphError::Invalid`] if nobody keeps it any longer. [`GraphError::Unavailable`] if no node answers for some shard.
     pub fn at(&self, number: u64, gateway: &Gateway, limits: &ReadContext) -> Result<Arc<HeldCut>> {
         let mut found = None;
-        self.change(|kept| found = kept.iter().find(|cut| cut.number == number && !is_over(cut)).cloned());
+        self.change(|kept| {
+            found = kept.iter().position(|cut| cut.number == number && !is_over(cut)).map(|at| kept.remove(at));
+            kept.extend(found.clone());
+        });
         match found {
             Some(cut) => Ok(cut),
             None => gateway.cut_again(number, limits)?.ok_or_else(|| gone(number)),

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_cluster::Placement;
 use mangrove_cluster::gateway::{Gateway, Peer};
 use mangrove_cluster::log::{GraphRecord, Log, Member, Record, VERSION_NEWEST, beginning};
 use mangrove_cluster::wire::{Call, NodeAbout, NodeStatus, Reply};
-use mangrove_graph::{GraphError, IdSpace, Result};
+use mangrove_cluster::{Placement, at_once};
+use mangrove_graph::{GraphError, IdSpace, ReadContext, Result};
 use mangrove_link::{GraphAddress, Ways};
 
 use super::{BEGUN, PAUSE, SHARDS_MAX, unexpected};
 
 /// How long a log may take to show the record that was written first.
 const MADE: Duration = Duration::from_secs(20);
+/// How long nodes may take to say how they are.
+const SOON: Duration = Duration::from_secs(1);
 /// How long nodes may take to end.
 const ENDING: Duration = Duration::from_secs(20);
 
@@ -72,16 +74,16 @@ pub struct NodeHeard {
     pub status: Result<NodeStatus>,
 }
 
-/// Asks the nodes that have shards how they are. One that seems to be frozen is not waited for.
+/// Asks the nodes that have shards how they are, side by side. One that seems to be frozen is not waited for, and no other for longer than a second.
 pub fn heard(gateway: &Gateway) -> Result<Vec<NodeHeard>> {
-    let asked = gateway.peers().all()?.into_iter().map(|(name, node)| {
-        let status = node.and_then(|node| match node.call_or_give_up(&Call::Status, None)? {
+    let limits = ReadContext { deadline: Some(Instant::now() + SOON), timeout: Some(SOON), ..ReadContext::default() };
+    at_once(gateway.peers().all()?, |(name, node)| {
+        let status = node.and_then(|node| match node.call_or_give_up(&Call::Status, Some(&limits))? {
             Reply::Status(status) => Ok(status),
             _ => Err(unexpected(&name)),
         });
-        NodeHeard { name, status }
-    });
-    Ok(asked.collect())
+        Ok(NodeHeard { name, status })
+    })
 }
 
 /// The nodes of a graph.

@@ -7,7 +7,7 @@ use mangrove_graph::{GraphView, ReadContext, record};
 use crate::execute::compile;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
-use crate::execute::data::message::{Answer, MessageHead, read_message};
+use crate::execute::data::message::{ANSWER_BYTES_MAX, Answer, MessageHead, read_message};
 use crate::execute::data::path;
 use crate::execute::run::chain::Once;
 use crate::execute::run::context::{Context, QueryState};
@@ -16,8 +16,6 @@ use crate::plan::Plan;
 use crate::plan::locate::{ids_at_start, is_run};
 use crate::plan::paths::PathMode;
 
-/// The most bytes of an answer.
-const ANSWER_BYTES_MAX: u64 = 16 << 20;
 /// The most bytes that the steps may hold meanwhile.
 const HELD_BYTES_MAX: usize = 64 << 20;
 
@@ -50,7 +48,7 @@ pub fn run_fragment(message: &[u8], view: &dyn GraphView, limits: &ReadContext) 
     // Of ids that no vertex has, nothing comes.
     while let Some(part) = chain.pull(&mut context, &mut start).ok()? {
         bytes += part.bytes() as u64;
-        if bytes > head.bytes_max.min(ANSWER_BYTES_MAX) {
+        if bytes > head.bytes_max.min(ANSWER_BYTES_MAX as u64) {
             return None;
         }
         parts.push(part);

@@ -12,6 +12,8 @@ use crate::error::{QueryError, Result};
 use crate::execute::compile::{self, partial_again};
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
+use crate::execute::data::keys::GROUP_BYTES;
+use crate::execute::data::message::ANSWER_BYTES_MAX;
 use crate::execute::ops::reduce::integer_type;
 use crate::execute::run::chain::{Chain, MapBatch, Once};
 use crate::execute::run::context::Context;
@@ -80,8 +82,9 @@ impl Partials {
         self.rows = 0;
         self.merged = match &mut self.again {
             Some(again) if !all.is_empty() => {
-                // For the time of the merge, there are both.
+                // For the time of the merge, there are both, and a table of the keys.
                 self.held.add_batch(cx, &all)?;
+                self.held.add(cx, all.len() * GROUP_BYTES)?;
                 again.map(cx, all)?
             }
             _ => all,
@@ -92,6 +95,10 @@ impl Partials {
             self.merged = self.merged.slice(0..limit);
         }
         self.held.clear();
+        if self.merged.bytes() > ANSWER_BYTES_MAX {
+            // It only grows, and whoever asked must run the steps in any case.
+            return Err(QueryError::value("a part that is too large to send"));
+        }
         self.held.add_batch(cx, &self.merged)
     }
 

@@ -20,7 +20,7 @@ use crate::execute::compile;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::frame::{from_frame, merged, parts_of, split, to_frame};
 use crate::execute::data::items::Items;
-use crate::execute::data::message::{Answer, read_head, read_message};
+use crate::execute::data::message::{ANSWER_BYTES_MAX, Answer, read_head, read_message};
 use crate::execute::ops::set::VertexSet;
 use crate::execute::partials::Partials;
 use crate::execute::run::chain::{Chain, Input, Once};
@@ -32,8 +32,6 @@ use crate::plan::mesh::{Stage, stages};
 use crate::plan::paths::PathMode;
 use crate::plan::{Plan, StepNode, Traversal};
 
-/// The most bytes of an answer.
-const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// The most bytes that a query may hold at a node.
 const HELD_BYTES_MAX: usize = 512 << 20;
 /// Traversers are merged when so many have come, or as many as there are.
@@ -74,7 +72,7 @@ pub fn run_stages(message: &[u8], part: &dyn MeshPart, limits: &ReadContext) -> 
         Some(results) => results,
         None => going.frontier.take(&cx).ok()?,
     };
-    let fits = results.bytes() <= ANSWER_BYTES_MAX;
+    let fits = results.bytes() as u64 <= head.bytes_max.min(ANSWER_BYTES_MAX as u64);
     let answer = Answer { warnings: shared.warnings, unknown: Vec::new(), results };
     if fits { answer.to_bytes() } else { None }
 }

@@ -215,7 +215,7 @@ fn nodes_do_their_parts_of_maps_and_sorted_lists() {
         let options = QueryOptions { fleet: Some(fleet.clone()), ..QueryOptions::default() };
         for text in IN_PARTS {
             let explained = Query::parse(text).unwrap().explain(&*graph, &Parameters::new(), &options).unwrap();
-            assert_eq!(explained.steps.iter().filter(|step| step.in_parts).count(), 1, "{explained}");
+            assert!(explained.steps.iter().any(|step| step.in_parts), "{explained}");
             assert!(explained.to_string().contains("in parts at the nodes"), "{explained}");
             let alone = bag(&graph, text, &QueryOptions::default());
             assert_eq!(bag(&graph, text, &options), alone, "{text}, nodes: {going:?}");

@@ -18,8 +18,9 @@ use tokio::time::timeout;
 use super::Web;
 use super::meter::Meter;
 
-/// How long the rest of a body is read.
+/// How long the rest of a body is read, and how many bytes of it. Anybody may send one.
 const PATIENCE: Duration = Duration::from_secs(30);
+const BYTES_MAX: usize = 64 << 20;
 
 /// Lets handlers answer before they have read the whole body. A client that waits for `100 Continue` sends nothing after an error.
 pub async fn read_on(State(web): State<Arc<Web>>, request: Request, next: Next) -> Response {
@@ -27,13 +28,13 @@ pub async fn read_on(State(web): State<Arc<Web>>, request: Request, next: Next) 
         return next.run(request).await;
     }
     let meter = request.extensions().get::<Arc<Meter>>().cloned();
-    next.run(request.map(|body| Body::new(Unread { body, has_failed: false, meter, web }))).await
+    next.run(request.map(|body| Body::new(Unread { body, is_over: false, meter, web }))).await
 }
 
 /// A body that is read to its end once nobody wants it.
 struct Unread {
     body: Body,
-    has_failed: bool,
+    is_over: bool,
     meter: Option<Arc<Meter>>,
     web: Arc<Web>,
 }
@@ -44,7 +45,7 @@ impl HttpBody for Unread {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        self.has_failed = matches!(frame, Some(Err(_)));
+        self.is_over = matches!(frame, None | Some(Err(_)));
         Poll::Ready(frame)
     }
 
@@ -59,7 +60,7 @@ impl HttpBody for Unread {
 
 impl Drop for Unread {
     fn drop(&mut self) {
-        if self.has_failed || self.body.is_end_stream() {
+        if self.is_over || self.body.is_end_stream() {
             return;
         }
         let Ok(runtime) = Handle::try_current() else { return };
@@ -73,9 +74,14 @@ impl Drop for Unread {
     }
 }
 
-/// Reads a body to its end and keeps nothing.
+/// Reads a body to its end, and keeps nothing.
 async fn read(mut body: Body, meter: Option<Arc<Meter>>) {
-    while let Some(Ok(_)) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+    let mut bytes = 0;
+    while let Some(Ok(frame)) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        bytes += frame.data_ref().map_or(0, Bytes::len);
+        if bytes > BYTES_MAX {
+            return;
+        }
         if let Some(meter) = &meter {
             meter.go_on();
         }

@@ -184,7 +184,7 @@ fn present(array: &dyn Array) -> impl Iterator<Item = usize> {
 }
 
 /// Bytes of a group beside its key: its entries in list and table, and in the resulting map.
-const GROUP_BYTES: usize = 192;
+pub const GROUP_BYTES: usize = 192;
 
 /// A table numbers the integers of a batch if they span less than this.
 const DENSE_SPAN_MAX: i64 = 1 << 14;

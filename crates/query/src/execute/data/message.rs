@@ -23,6 +23,9 @@ pub struct MessageHead {
     pub bytes_max: u64,
 }
 
+/// The most bytes of an answer.
+pub const ANSWER_BYTES_MAX: usize = 16 << 20;
+
 /// A message as bytes; `None` if it cannot travel.
 pub fn message(head: MessageHead, plan: &[u8], traversers: &Batch) -> Option<Vec<u8>> {
     let mut bytes = postcard::to_extend(&(head, plan.len() as u64), Vec::new()).ok()?;

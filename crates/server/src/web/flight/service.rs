@@ -177,6 +177,9 @@ impl Calls {
             Some(_) => Shards::Whole { why: "the command names a shard".into() },
         };
         let (tickets, said) = match shards {
+            Shards::Apart { count, .. } if !ticket::fit(command, count) => {
+                (vec![Ticket::new(command.to_vec())], json!({"whole": "a ticket for each shard would take too many bytes"}))
+            }
             Shards::Apart { count, at } => {
                 (ticket::of_shards(command, &database, count, at)?, json!({"shards": count, "at": at.to_string()}))
             }

@@ -12,6 +12,8 @@ use super::super::rest::Asked;
 
 /// The most bytes of a document.
 const DOCUMENT_BYTES_MAX: usize = 1 << 20;
+/// The most bytes of the tickets of a query: many clients take no more than 4 MB in a message.
+const TICKETS_BYTES_MAX: usize = 2 << 20;
 const A_TICKET: &str = r#"a ticket is JSON, such as {"gremlin": "g.V().id()", "database": "g"}"#;
 const A_PLACE: &str = "`shard` is a number and `at` a commit: take both as GetFlightInfo gives them";
 
@@ -38,6 +40,11 @@ impl Claim {
         let (database, asked) = divided(fields, A_TICKET)?;
         Ok(Self { database, asked, shard })
     }
+}
+
+/// Whether so many tickets, each with a command, fit into a message.
+pub fn fit(command: &[u8], count: u16) -> bool {
+    (command.len() + 128) * usize::from(count) <= TICKETS_BYTES_MAX
 }
 
 /// A ticket for each shard, from one for the whole. `database` is the one that is meant.
