@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use mangrove_cluster::node::{Node, Session};
+use mangrove_cluster::service::{Conversation, Service};
 use mangrove_cluster::wire::{Call, Reply, SentError};
 use mangrove_graph::{CancelToken, GraphError};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -58,7 +58,7 @@ impl Drop for Serving {
 ///
 /// # Errors
 /// If the listener cannot be used, or if it listens beyond this machine without an identity.
-pub fn serve(node: &Arc<Node>, listener: TcpListener, identity: Option<Identity>) -> io::Result<Serving> {
+pub fn serve(node: Arc<dyn Service>, listener: TcpListener, identity: Option<Identity>) -> io::Result<Serving> {
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     if identity.is_none() && !is_here(address.ip()) {
@@ -67,7 +67,7 @@ pub fn serve(node: &Arc<Node>, listener: TcpListener, identity: Option<Identity>
     let _inside = runtime().enter();
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let (stopped, mut stops) = oneshot::channel::<()>();
-    let (node, handshakes) = (node.clone(), Arc::new(Semaphore::new(HANDSHAKES_MAX)));
+    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
     runtime().spawn(async move {
         let mut connections = JoinSet::new(); // dropping it ends them
         loop {
@@ -94,7 +94,7 @@ pub fn serve(node: &Arc<Node>, listener: TcpListener, identity: Option<Identity>
 
 /// Agrees on TLS, if there is an identity, and answers.
 async fn secured(
-    node: Arc<Node>,
+    node: Arc<dyn Service>,
     stream: TcpStream,
     from: SocketAddr,
     identity: Option<Identity>,
@@ -117,7 +117,7 @@ async fn secured(
     }
 }
 
-async fn connection(node: Arc<Node>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, from: SocketAddr) {
+async fn connection(node: Arc<dyn Service>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, from: SocketAddr) {
     let service = service_fn(move |request| answer(node.clone(), from, request));
     let mut http = http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
@@ -131,7 +131,7 @@ async fn connection(node: Arc<Node>, stream: impl AsyncRead + AsyncWrite + Unpin
 }
 
 async fn answer(
-    node: Arc<Node>,
+    node: Arc<dyn Service>,
     from: SocketAddr,
     request: HttpRequest<Incoming>,
 ) -> Result<HttpResponse<tonic::body::Body>, Infallible> {
@@ -144,7 +144,7 @@ async fn answer(
 
 /// A client that is connected.
 struct Talk {
-    node: Arc<Node>,
+    node: Arc<dyn Service>,
     from: SocketAddr,
 }
 
@@ -173,7 +173,7 @@ fn bug() -> GraphError {
 }
 
 /// Answers a call, whatever happens.
-fn served(session: &Session, call: Call, cancel: CancelToken) -> Result<Reply, SentError> {
+fn served(session: &dyn Conversation, call: Call, cancel: CancelToken) -> Result<Reply, SentError> {
     let served = std::panic::AssertUnwindSafe(|| session.serve(call, cancel));
     std::panic::catch_unwind(served).unwrap_or_else(|_| Err(bug())).map_err(SentError::from)
 }
@@ -189,11 +189,11 @@ fn reply_with(number: u64, reply: Result<Reply, SentError>, replies: &mpsc::Send
 type Running = Arc<Mutex<HashMap<u64, CancelToken>>>;
 
 /// Answers a client until it goes. What it held is given back then.
-async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, replies: mpsc::Sender<Frame>) {
+async fn listen(node: Arc<dyn Service>, from: SocketAddr, mut calls: Streaming<Frame>, replies: mpsc::Sender<Frame>) {
     let (queue, places) = (Arc::new(Semaphore::new(WAITING_MAX)), Arc::new(Semaphore::new(CALLS_MAX)));
     let running = Running::default();
-    let mut session: Option<Arc<Session>> = None;
-    let told = |session: &Option<Arc<Session>>, call| {
+    let mut session: Option<Arc<dyn Conversation>> = None;
+    let told = |session: &Option<Arc<dyn Conversation>>, call| {
         if let Some(session) = session {
             let _ = session.serve(call, CancelToken::default()); // nobody waits for it
         }
@@ -201,7 +201,7 @@ async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, 
     while let Some(Ok(message)) = calls.next().await {
         match (read(&message), &session) {
             (Ok(frames::Request::Name(name)), _) => {
-                session = Some(Arc::new(Session::new(node.clone(), format!("{name} ({from})"))));
+                session = Some(node.clone().conversation(format!("{name} ({from})")));
             }
             // These take no time. Nothing else is done on a thread that carries messages.
             (Ok(frames::Request::Tell(call @ (Call::Release { .. } | Call::Rollback { .. }))), _) => told(&session, call),
@@ -225,7 +225,7 @@ async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, 
                     let Ok(place) = places.acquire_owned().await else { return };
                     drop(waits);
                     tokio::task::spawn_blocking(move || {
-                        let reply = served(&session, call, cancel);
+                        let reply = served(&*session, call, cancel);
                         running.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
                         reply_with(number, reply, &replies);
                         drop(place);

@@ -6,6 +6,7 @@ mod create;
 mod moves;
 mod status;
 mod up;
+mod up_lake;
 
 use clap::{Args, Subcommand, ValueEnum};
 use mangrove::cluster::{self, GraphAddress};
@@ -19,7 +20,7 @@ pub enum Cluster {
     Create(create::CreateOnce),
     /// Make certificates for the nodes of a graph, and for those who connect to them
     Certs(certs::Certs),
-    /// Make a graph, if there is none, and start its nodes as processes on this machine, to try it out. They are not started again if they end
+    /// Make a graph, if there is none, or open a lake, and start its nodes as processes on this machine, to try it out. They are not started again if they end
     Up(up::Up),
     /// Show the nodes of a graph, and how far each has applied the log
     Status(status::Status),
@@ -39,7 +40,7 @@ pub enum Cluster {
     Rebalance(moves::Rebalance),
     /// Take a node that has ended off the list of nodes, for good. Other nodes must have its shards
     Remove(Remove),
-    /// End all nodes of a graph. Its log and its shards stay; `up` starts them again
+    /// End all nodes of a graph. Its log and its shards stay, or the files of the lake; `up` starts them again
     Down(Down),
 }
 

@@ -1,8 +1,8 @@
 //! What is asked of the store of a shard, and what it answers. Ids and labels are those of the store.
 
 use mangrove_graph::{
-    Adjacency, ElementIds, ElementKind, ExternalId, GraphError, Hop, KeyId, LabelId, Predicate, PropertyId, Result, Scan,
-    ScanCursor, SearchCursor, ShardRead,
+    Adjacency, ElementIds, ElementKind, ExternalId, GraphError, GraphView, Hop, KeyId, LabelId, Predicate, PropertyId,
+    Result, Scan, ScanCursor, SearchCursor, ShardRead, Statistics,
 };
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,24 @@ pub enum Ask {
     Halves(Own),
     /// How far sources were read, as this shard keeps it.
     Sources,
+    /// How many elements each label has.
+    Statistics,
+}
+
+impl Ask {
+    /// The elements that it names, as raw ids.
+    pub fn elements(&self) -> Option<(ElementKind, &[u64])> {
+        match self {
+            Ask::FurtherLabels(of) | Ask::Neighbors(of, _) | Ask::Degrees(of, _) => Some((ElementKind::Vertex, &of.0)),
+            Ask::ExternalIds(of)
+            | Ask::Contain(of)
+            | Ask::Columns(of, _)
+            | Ask::Keys(of)
+            | Ask::Have(of, _)
+            | Ask::Pass(of, ..) => Some(of.raw()),
+            _ => None,
+        }
+    }
 }
 
 /// What the store gives.
@@ -58,6 +76,7 @@ pub enum Answer {
     Found(Option<SentIds>, SearchCursor),
     Halves(Halves),
     Sources(Vec<(String, Vec<u8>)>),
+    Statistics(Statistics),
 }
 
 /// The local ids that the next elements of each label get.
@@ -86,6 +105,17 @@ impl NextLocals {
 
 /// Answers a call.
 pub fn answer(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
+    match ask {
+        Ask::Halves(own) => Ok(Answer::Halves(halves(store, own)?)),
+        ask => answer_of_view(store, ask),
+    }
+}
+
+/// Answers a call about a graph that may be no shard.
+///
+/// # Errors
+/// Those of the view. [`GraphError::Invalid`] if only a shard has an answer.
+pub fn answer_of_view(store: &dyn GraphView, ask: Ask) -> Result<Answer> {
     Ok(match ask {
         Ask::IsSearchable(of, predicate) => Answer::Flags(vec![store.is_searchable(of, &predicate)]),
         Ask::Candidates(of, predicate) => Answer::Number(store.candidates(of, &predicate)?),
@@ -132,14 +162,14 @@ pub fn answer(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
             let found = store.search(of, &predicate, &mut cursor, usize::try_from(limit).unwrap_or(usize::MAX))?;
             Answer::Found(found.as_ref().map(SentIds::new), cursor)
         }
-        Ask::Halves(own) => Answer::Halves(halves(store, own)?),
+        Ask::Statistics => Answer::Statistics(Statistics::clone(&*store.statistics()?)),
         Ask::Sources => Answer::Sources(store.sources()?),
         of_elements => about(store, of_elements)?,
     })
 }
 
 /// Answers a call about elements that it names.
-fn about(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
+fn about(store: &dyn GraphView, ask: Ask) -> Result<Answer> {
     Ok(match ask {
         Ask::ExternalIds(of) => Answer::Column(SentColumn::new(store.external_ids(of.into_elements().batch())?)?),
         Ask::Contain(of) => Answer::Flags(store.contain(of.into_elements().batch())?),
@@ -155,7 +185,7 @@ fn about(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
         }
         Ask::Have(of, key) => Answer::Flags(store.have(of.into_elements().batch(), key)?),
         Ask::Pass(of, key, predicate) => Answer::Flags(store.pass(of.into_elements().batch(), key, &predicate)?),
-        other => return Err(GraphError::Invalid(format!("{other:?} names no elements"))),
+        other => return Err(GraphError::Invalid(format!("{other:?} has no answer here"))),
     })
 }
 

@@ -4,6 +4,7 @@
 //!   ids      ids of elements, in few bytes
 //!   values   columns and elements
 //!   ask      a call of the view of a shard, and its answer
+//!   chunks   which elements of a lake lie together
 //!   error    errors
 //!   opaque   bytes that mean something to others
 //!   call     what is asked of a node, and its reply
@@ -12,13 +13,15 @@
 
 mod ask;
 mod call;
+mod chunks;
 mod error;
 mod ids;
 mod opaque;
 mod values;
 
-pub use ask::{Answer, Ask, NextLocals, answer};
-pub use call::{Call, HeldOf, NodeStatus, Reply, ShardStatus, Since};
+pub use ask::{Answer, Ask, NextLocals, answer, answer_of_view};
+pub use call::{Call, HeldOf, LakeHello, LakeMap, LakeNode, NodeStatus, Reply, ShardStatus, Since};
+pub use chunks::{Chunk, Chunks, LakeRange};
 pub use error::SentError;
 pub use opaque::Opaque;
 pub use values::{SentElements, damaged, ids};

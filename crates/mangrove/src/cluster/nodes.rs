@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mangrove_cluster::Placement;
+use mangrove_cluster::gateway::Peer;
 use mangrove_cluster::log::{GraphRecord, Log, Member, Record, beginning};
 use mangrove_cluster::wire::{Call, NodeStatus, Reply};
 use mangrove_graph::{GraphError, IdSpace, Result};
-use mangrove_link::{GraphAddress, Ways};
+use mangrove_link::{GraphAddress, Nodes, Ways};
 
 use super::{BEGUN, PAUSE, SHARDS_MAX, unexpected};
 
@@ -109,13 +110,17 @@ pub fn remove(address: &GraphAddress, name: &str) -> Result<()> {
     Err(why)
 }
 
-/// Ends all nodes of a graph that answer, and gives the names of those that do. The log and the shards stay.
+/// Ends all nodes of a graph that answer, and gives the names of those that do. The log and the shards stay, or the files of a lake.
 ///
 /// # Errors
 /// If no node answers, or if one does not end.
 pub fn stop(address: &GraphAddress) -> Result<Vec<String>> {
-    let ways = Ways::find(address, "down")?;
-    let there: Vec<_> = ways.to_all()?.into_iter().filter_map(|(member, node)| Some((member.name, node.ok()?))).collect();
+    let there: Vec<(String, Arc<dyn Peer>)> = match mangrove_link::find(address, "down")? {
+        Nodes::Lake(ways) => ways.connected(),
+        Nodes::Shards(ways) => {
+            ways.to_all()?.into_iter().filter_map(|(member, node)| Some((member.name, node.ok()?))).collect()
+        }
+    };
     for (name, node) in &there {
         let Reply::Stopping = node.call(&Call::Stop, None)? else { return Err(unexpected(name)) };
     }
