@@ -76,12 +76,12 @@ def lake(tmp_path):
 class Nodes:
     """Three nodes of a lake, each a process."""
 
-    def __init__(self, lake, directory):
-        self.lake, self.directory, self.processes = lake, directory, {}
+    def __init__(self, lake, directory, *more):
+        self.lake, self.directory, self.more, self.processes = lake, directory, more, {}
         self.up()
 
     def up(self):
-        done = command("cluster", "up", "air", "--lake", self.lake, "--nodes", 3, "--data", self.directory)
+        done = command("cluster", "up", "air", "--lake", self.lake, "--nodes", 3, "--data", self.directory, *self.more)
         self.processes |= {node: int(process) for node, process in re.findall(r"(node-\d): process (\d+), ", done.stderr)}
         assert done.returncode == 0, done.stderr
         self.address, self.said = done.stdout.strip(), done.stderr
@@ -129,6 +129,30 @@ def test_processes_read_a_lake_and_may_be_killed(lake, nodes):
     until(lambda: has_ended(nodes.processes["node-1"]), "down leaves a process")
     with pytest.raises(mg.MangroveError, match="no node of the lake"):
         db.query("g.V().count()").one()
+
+
+def test_what_reads_a_graph_reads_a_lake_on_nodes(lake, nodes, tmp_path):
+    here, there = mg.open_lake(lake), mg.connect(nodes.address)
+    assert there.stats() == here.stats()
+    assert there.analyze.wcc().to_dict() == here.analyze.wcc().to_dict()
+    there.export(tmp_path / "copy", "graphar")
+    copy = mg.open_lake(tmp_path / "copy" / "copy.graph.yml")
+    assert [sorted(map(str, found)) for found in answers(copy)] == [sorted(map(str, found)) for found in answers(here)]
+    assert there.refresh() == {"added": [], "changed": [], "removed": []}
+    assert answers(there) == answers(here)
+
+
+def test_nodes_and_clients_show_certificates(lake, tmp_path):
+    certs = tmp_path / "certs"
+    run("cluster", "certs", certs, "here", "127.0.0.1")
+    started = Nodes(lake, tmp_path / "nodes", "--tls", certs / "here")
+    try:
+        assert started.address.endswith(f"/air?tls={certs / 'here'}")
+        assert answers(mg.connect(started.address)) == answers(mg.open_lake(lake))
+        with pytest.raises(mg.MangroveError):
+            mg.connect(started.address.split("?")[0])
+    finally:
+        started.end()
 
 
 def attempt(db):

@@ -311,6 +311,8 @@ fn nodes_with_other_files_do_not_count() {
     for others in [&other, &copy] {
         let refused = others.node_at("127.0.0.1:0", "node-1", &[&first]).err().map(|error| error.to_string());
         assert!(refused.as_ref().is_some_and(|error| error.contains("has other files of the lake")), "{refused:?}");
+        let same_name = others.node_at("127.0.0.1:0", "node-0", &[&first]).err().map(|error| error.to_string());
+        assert!(same_name.as_ref().is_some_and(|error| error.contains("is called node-0, too")), "{same_name:?}");
         // One that has not met the first, because nobody has said where that is.
         let stranger = others.node("node-1", &[]);
         let both = address(&[&first, &stranger]);

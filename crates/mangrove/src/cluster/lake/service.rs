@@ -104,6 +104,11 @@ impl LakeService {
         if graph != self.graph {
             return Err(GraphError::Invalid(format!("{name} at {address} has the graph {}, not {graph}", self.graph)));
         }
+        if node.name == *name && node.address != *address {
+            return Err(GraphError::Invalid(format!(
+                "the node at {address} is called {name}, too: each needs a name of its own"
+            )));
+        }
         if fingerprint != self.fingerprint {
             return Err(GraphError::Invalid(format!(
                 "{name} at {address} has other files of the lake: end all nodes, and start them over the same files. Files that are copied must keep their times"

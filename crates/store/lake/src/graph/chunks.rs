@@ -44,7 +44,7 @@ impl Lake {
         }
         match self.file_versions() {
             Ok(versions) => versions.iter().for_each(|file| hash.update(file.as_bytes())),
-            Err(error @ LakeError::Store { .. }) => {
+            Err(error @ (LakeError::Store { .. } | LakeError::Missing { .. })) => {
                 tracing::info!(%error, "changes of single files are not noticed at once")
             }
             Err(error) => return Err(error),
