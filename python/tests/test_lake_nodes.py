@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 
 import pytest
+from stores import s3, server, uploaded  # noqa: F401
 
 import mangrovedb as mg
 
@@ -140,6 +141,26 @@ def test_what_reads_a_graph_reads_a_lake_on_nodes(lake, nodes, tmp_path):
     assert [sorted(map(str, found)) for found in answers(copy)] == [sorted(map(str, found)) for found in answers(here)]
     assert there.refresh() == {"added": [], "changed": [], "removed": []}
     assert answers(there) == answers(here)
+
+
+def test_nodes_read_a_lake_in_a_store(lake, tmp_path, s3):
+    uploaded(s3, lake.parent, "some/air")
+    started = Nodes("s3://graphs/some/air/air.graph.yml", tmp_path / "nodes")
+    try:
+        db = mg.connect(started.address)
+        assert answers(db) == answers(mg.open_lake(lake))
+        assert db.stats()["disk_bytes"] == sum(file.stat().st_size for file in lake.parent.rglob("*") if file.is_file())
+    finally:
+        started.end()
+
+
+def test_a_server_need_not_list_the_files(lake, tmp_path, server):
+    address, _ = server
+    started = Nodes(f"{address}/air/air.graph.yml", tmp_path / "nodes")
+    try:
+        assert answers(mg.connect(started.address)) == answers(mg.open_lake(lake))
+    finally:
+        started.end()
 
 
 def test_nodes_and_clients_show_certificates(lake, tmp_path):
