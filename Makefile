@@ -28,9 +28,8 @@ demo: install ## build, install, get the air-routes data, load it and query it
 	@$(BIN)/python examples/air_routes/demo.py $(DEMO)
 
 cluster: CLUSTER = 1
-cluster: install ## four nodes under Ray and three brokers on this machine: load, ask, kill processes, count (Linux; needs Java and Maven)
-	@$(BIN)/python .ci/extras.py cluster | xargs $(BIN)/python -m pip install -q
-	@$(BIN)/python .ci/extras.py gremlin | xargs $(BIN)/python -m pip install -q
+cluster: install ## four nodes under Ray, three brokers and an S3 server on this machine: load, ask, kill processes, count, restore (Linux; needs Java and Maven)
+	@$(BIN)/python .ci/extras.py demo | xargs $(BIN)/python -m pip install -q
 	@$(BIN)/python examples/cluster/demo.py --replicas 2
 
 test: test-rust test-python ## every test: Rust, Python, examples, and Gremlin conformance if Maven is there
@@ -106,7 +105,7 @@ bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's
 	$(BIN)/python benches/paths/run.py
 	$(BIN)/python -m pip install -q neo4j
 	$(BIN)/python benches/serve/run.py
-	$(BIN)/python benches/cluster/run.py
+	$(BIN)/python benches/cluster/run.py --suite work,tao,is,analytics,delay
 	$(BIN)/python benches/compare/fragments.py --plot benches/compare/.cache/fragments.svg
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo-fuzz

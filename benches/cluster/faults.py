@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Kills and freezes processes of a graph on nodes at random, while clients write and read, and counts what was acknowledged.
 
-    faults.py [--faults N] [--seed N] [--replicas N] [--only KINDS] [--namespaces] [--keep DIRECTORY]
+    faults.py [--faults N] [--seed N] [--replicas N] [--only KINDS] [--other-binary PATH] [--namespaces] [--keep DIRECTORY]
 
 Three brokers, three nodes with two copies of each shard and a store of backups, two processes that write and two threads that read: all on this
 machine. Shards move from node to node meanwhile, and backups are made. After each fault the process starts again, and writes and reads must go on. It
-prints how long they did not. At the end, it restores a backup into another log while the clients go on, and damages one, which must be refused.
+prints how long they did not. One fault is an upgrade node by node: each ends well, and starts again, from the program of --other-binary if there
+is one, and at the next upgrade from this one. At the end, it restores a backup into another log while the clients go on, and damages one, which must be refused.
 With --namespaces, it runs in a network of its own, loses packets between processes, and fills disks; that needs root, `ip` and `iptables`.
 
 It exits with 1 if anything acknowledged is lost or doubled, if a reader missed something or saw half of a write, or if the graph does not pass its
@@ -87,8 +88,10 @@ def killed(process):
 class Nodes:
     """The processes of the nodes."""
 
-    def __init__(self, log, ports, directory, replicas, has_network):
+    def __init__(self, log, ports, directory, replicas, has_network, other_binary):
         self.directory, self.store, self.processes = directory, directory / "backups", {}
+        # What starts each node, and where the next upgrades go, in turn.
+        self.programs, self.upgrades = {}, itertools.cycle([[str(other_binary.resolve())], COMMAND] if other_binary else [COMMAND])
         up = ["cluster", "up", NAME, "--log", log, "--data", directory / "nodes", "--copies", BROKERS, "--nodes", NODES, "--shards", SHARDS]
         printed = told(*up, "--replicas", replicas, "--store", self.store, "--launcher", "print")
         self.commands = [line.split()[1:] for line in printed.splitlines()]
@@ -107,8 +110,21 @@ class Nodes:
     def start(self, node):
         group = {"group": self.network.group(node)} if self.network else {}
         with (self.directory / f"node-{node}.log").open("a") as out:
-            words = [*COMMAND, "--trace", "info", *self.commands[node]]
+            words = [*self.programs.get(node, COMMAND), "--trace", "info", *self.commands[node]]
             self.processes[node] = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, **group)
+
+    def upgrade(self, node, program):
+        """Ends a node well, and starts it from a program."""
+        process = self.processes[node]
+        process.terminate()
+        try:
+            code = process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            raise Wrong(f"node-{node} does not end {PATIENCE_S} s after SIGTERM") from None
+        if code:
+            raise Wrong(f"node-{node} ends with {code} after SIGTERM")
+        self.programs[node] = program
+        self.start(node)
 
     def status(self):
         """The nodes as they are, by their numbers, or nothing."""
@@ -208,6 +224,16 @@ class Faults:
         time.sleep(self.chance.uniform(0.2, 1.5))
         killed(backup)
         self.kills += 1
+
+    # Nodes are upgraded.
+
+    def upgrade_node_by_node(self):
+        program = next(self.nodes.upgrades)
+        for node in range(NODES):
+            self.nodes.upgrade(node, program)
+            self.nodes.settled()
+            self.notes["nodes that were upgraded"] += 1
+        self.must_pass_the_check()
 
     # Processes freeze.
 
@@ -349,7 +375,7 @@ class Faults:
     # By how often each happens.
     KINDS = [*[kill_a_node] * 8, *[kill_the_writing_node] * 6, *[kill_a_client] * 6, *[kill_a_broker] * 2, kill_the_leading_broker]
     KINDS += [lose_the_disk_of_a_node, freeze_a_node, freeze_the_writing_node, freeze_a_client, freeze_a_broker, freeze_the_leading_broker]
-    KINDS += [make_a_backup, kill_a_backup, move_a_shard, add_and_drop_a_replica, rebalance, kill_a_node_while_a_shard_moves]
+    KINDS += [upgrade_node_by_node, make_a_backup, kill_a_backup, move_a_shard, add_and_drop_a_replica, rebalance, kill_a_node_while_a_shard_moves]
     # These need a network and disks of our own.
     OWN = [cut_a_node_off_from_kafka, cut_the_writing_node_off_from_kafka, lose_what_the_writing_node_sends_to_kafka]
     OWN += [lose_what_kafka_sends_to_the_writing_node, cut_clients_off_from_a_node, cut_clients_off_from_the_writing_node]
@@ -532,7 +558,7 @@ def run(arguments, directory):
     if network.is_inside():
         os.setegid(network.CLIENTS)
     with kafka.Brokers(directory / "kafka", BROKERS) as brokers:
-        nodes, writers = Nodes(f"kafka://{brokers.addresses}", brokers.ports, directory, arguments.replicas, network.is_inside()), []
+        nodes, writers = Nodes(f"kafka://{brokers.addresses}", brokers.ports, directory, arguments.replicas, network.is_inside(), arguments.other_binary), []
         try:
             ready(nodes.address)
             writers += [Writer(number, nodes.address, directory) for number in range(WRITERS)]
@@ -566,6 +592,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="the order of the faults (default: 1)")
     parser.add_argument("--replicas", type=int, default=2, help="nodes that have each shard (default: 2)")
     parser.add_argument("--only", metavar="KINDS", help="only these, as in kill_a_node,move_a_shard")
+    parser.add_argument("--other-binary", type=Path, metavar="PATH", help="a `mangrove` of another version: upgrades go to it and back, node by node")
     parser.add_argument("--no-restore", dest="restore", action="store_false", help="restore and damage no backup at the end")
     parser.add_argument("--namespaces", action="store_true", help="lose packets and fill disks, too: in a network of its own, as root")
     parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="where all files stay, in place of a directory that is removed")

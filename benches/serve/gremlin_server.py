@@ -10,6 +10,7 @@ import servers
 from servers import Server
 
 TINKERGRAPH = "org.apache.tinkerpop.gremlin.tinkergraph"
+MAIN = "org.apache.tinkerpop.gremlin.server.GremlinServer"
 UTIL = "org.apache.tinkerpop.gremlin.util.ser"
 
 CONFIGURATION = """
@@ -54,12 +55,18 @@ def serving(graph, folder, ids="LONG"):
     (folder / "begin.groovy").write_text(BEGIN)
     configuration = CONFIGURATION.format(port=port, folder=folder, tinkergraph=TINKERGRAPH, util=UTIL)
     (folder / "server.yaml").write_text(configuration)
-    main = "org.apache.tinkerpop.gremlin.server.GremlinServer"
-    command = ["java", "-Xmx4g", "-cp", f"{servers.libraries('gremlin-server')}/*", main, str(folder / "server.yaml")]
+    with running("gremlin-server", folder, port, ["-Xmx4g"], "g.V().limit(1).count()") as process:
+        yield Server("Gremlin Server", process.pid, f"ws://127.0.0.1:{port}/gremlin", "gremlin")
+
+
+@contextmanager
+def running(name, folder, port, java, query):
+    """A process of Gremlin Server with the libraries of `name` and the `server.yaml` of a folder, once it answers a query."""
+    command = ["java", *java, "-cp", f"{servers.libraries(name)}/*", MAIN, str(folder / "server.yaml")]
     with (folder / "server.log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
-            wait(f"http://127.0.0.1:{port}/gremlin?gremlin=g.V().limit(1).count()", process, folder / "server.log")
-            yield Server("Gremlin Server", process.pid, f"ws://127.0.0.1:{port}/gremlin", "gremlin")
+            wait(f"http://127.0.0.1:{port}/gremlin?gremlin={query}", process, folder / "server.log")
+            yield process
         finally:
             process.kill()
 

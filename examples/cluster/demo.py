@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""A graph on four nodes under Ray, with three brokers: load it, ask it, kill its processes, and count what was acknowledged.
+"""A graph on four nodes under Ray, with three brokers and an S3 server: load it, ask it, kill its processes, and count what was acknowledged.
 
     demo.py [DIR] [--edges N] [--replicas N]       DIR (default: demo-cluster) keeps the downloads and the CSV files
 
 Everything runs in namespaces of its own (`unshare`), with no network but loopback, and ends with this program. Data of the graph
-is in a temporary directory. It needs Linux, Java, Maven (once, to fetch Kafka), and the extras `cluster` and `gremlin`.
+is in a temporary directory. It needs Linux, Java, Maven (once, to fetch Kafka), and the extra `demo`.
+
+A backup goes to the S3 server while others write and read. At the end, it begins another log, and its graph is compared with what was written.
 
 It exits with 1 if anything acknowledged is lost or doubled, or if two ways to ask give different answers.
 """
 
 import argparse
 import fcntl
+import json
 import os
 import random
 import re
@@ -38,6 +41,32 @@ import mangrovedb as mg  # noqa: E402
 ALONE = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", '"$@"; exit $?', "sh"]
 COMMAND = [sys.executable, "-m", "mangrovedb.cli"]
 NODES, SHARDS, BROKERS = 4, 16, 3
+# The place of backups, and an S3 server that has it. It says at which port, and ends with its standard input.
+BUCKET, STORE = "graphs", "s3://graphs/of/the/demo"
+KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1", "NO_PROXY": "127.0.0.1"}
+S3 = f"""
+import sys
+import boto3
+from moto.server import ThreadedMotoServer
+
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+host, port = server.get_host_and_port()
+boto3.client("s3", endpoint_url=f"http://{{host}}:{{port}}", region_name="us-east-1").create_bucket(Bucket="{BUCKET}")
+print(port, flush=True)
+sys.stdin.read()
+"""
+# What a graph has, as another process sees it.
+EVERYTHING = """
+import json
+import sys
+import mangrovedb as mg
+
+db = mg.connect(sys.argv[1])
+numbers, linked = (db.query(query).to_list() for query in ("g.V().hasLabel('number').values('n')", "g.V('hub').out('to').values('n')"))
+links = db.query("g.E().hasLabel('route', 'link').groupCount().by(label)").one()
+print(json.dumps({"numbers": numbers, "linked": linked, "links": links, "check": db.check()}))
+"""
 # Edges of a generated vertex, and the first of their ids: those of the airports are below.
 DEGREE, FIRST_ID, SEED = 10, 10_000_000, 1
 # A load is one transaction, and the log takes no more than about twice as many edges in one.
@@ -125,9 +154,26 @@ def load(c, directory, edges):
 
 
 @contextmanager
-def serving(address):
+def object_store():
+    """An S3 server. All processes that start from here on find it, and its keys, in their environment."""
+    environment = os.environ | KEYS
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", S3], env=environment, **pipes) as process:
+        try:
+            port = process.stdout.readline().strip()
+            if not port:
+                raise Wrong(f"the S3 server does not start: {process.stderr.read()}")
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            os.environ.update(KEYS, AWS_ENDPOINT_URL=f"http://127.0.0.1:{port}")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+@contextmanager
+def serving(address, port=0):
     """The address of a server for drivers."""
-    command = [*COMMAND, "serve", address, "--port", "0", "--timeout", "120s"]
+    command = [*COMMAND, "serve", address, "--port", str(port), "--timeout", "120s"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             said = process.stderr.readline()
@@ -286,6 +332,70 @@ def kill_each_kind(c, kafka, writer, reader):
         observe("nothing: that broker comes back", writer, reader, lambda killed=killed: kafka.restart(killed))
 
 
+def kill_the_gateway(c, writer):
+    """A server for drivers keeps nothing: one that starts at the same port answers the same driver."""
+    from gremlin_python.driver.client import Client
+
+    def count(server):
+        least, client = len(writer.acknowledged), Client(server, "g")
+
+        def enough():
+            counted = client.submit("g.V().hasLabel('number').count()").all().result()[0]
+            return counted if counted >= least else 0
+
+        try:  # another process sees a write a little later
+            return found(enough, f"a driver that counts {least} vertices")
+        finally:
+            client.close()
+
+    (port,) = brokers.free_ports(1)
+    with serving(c.address, port) as server:
+        before = count(server)
+    began = time.monotonic()
+    with serving(c.address, port) as server:
+        after = count(server)
+    print(f"{'the server for drivers':38}a driver counts {before:,}, and {after:,} from the next server {time.monotonic() - began:.1f} s later", flush=True)
+
+
+def back_up(c, writer, reader):
+    """Makes a backup while others write and read. Gives it, and how many writes were acknowledged before it began."""
+    made, acknowledged = [], len(writer.acknowledged)
+    observe("nothing: a backup is made", writer, reader, lambda: made.append(c.backup()))
+    return made[0], acknowledged
+
+
+def restored(writer, backup, acknowledged, before, directory):
+    """Begins another log with a backup: the graph there has all that was acknowledged before it, and nothing else."""
+    say(f"The log is lost: another one begins with the backup {backup['name']} in {STORE}")
+    with brokers.Brokers(directory / "kafka-restored", count=1) as kafka:
+        log = ["--log", f"kafka://{kafka.addresses}"]
+        told("cluster", "restore", "air", "--store", STORE, "--backup", backup["name"], *log)
+        data = ["--data", directory / "restored", "--nodes", 1, "--store", STORE]
+        address = told("cluster", "up", "air", *log, *data, "--shards", SHARDS).strip()
+        try:
+            done = subprocess.run([sys.executable, "-c", EVERYTHING, address], capture_output=True, text=True)
+        finally:
+            told("cluster", "down", address)
+    if done.returncode:
+        raise Wrong(f"the restored graph cannot be read: {done.stderr}")
+    there = json.loads(done.stdout)
+    numbers = there["numbers"]
+    lost, doubled = set(writer.acknowledged[:acknowledged]) - set(numbers), len(numbers) - len(set(numbers))
+    print(f"commit {backup['commit']:,}, {backup['size_mb']} MB: {len(numbers):,} of the vertices, of which {acknowledged:,} were acknowledged before; lost {len(lost)}, doubled {doubled}")
+    links = {label: before[label] for label in ("route", "link")}
+    if lost or doubled or sorted(numbers) != sorted(there["linked"]) or there["links"] != links or there["check"]:
+        raise Wrong(f"the restored graph: lost {sorted(lost)[:10]}, edges {len(there['linked'])}, {there['links']}, not {links}, {there['check']}")
+
+
+def told(*words):
+    """What a command of Mangrove writes."""
+    print("$ mangrove", *words, flush=True)
+    done = subprocess.run([*COMMAND, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        raise Wrong(f"mangrove {words[0]} {words[1]}: {done.stderr.strip()}")
+    return done.stdout
+
+
 def judge(c, writer, reader, before):
     db = c.connect()
     numbers = db.query("g.V().hasLabel('number').values('n')").to_list()
@@ -311,11 +421,11 @@ def run(directory, edges, replicas, short):
     import ray
 
     loopback()
-    with brokers.Brokers(short / "kafka", count=BROKERS) as kafka:
-        say(f"{BROKERS} brokers: {kafka.addresses}")
+    with object_store() as s3, brokers.Brokers(short / "kafka", count=BROKERS) as kafka:
+        say(f"{BROKERS} brokers: {kafka.addresses}, and an S3 server: {s3}")
         ray.init(include_dashboard=False, num_cpus=2, _temp_dir=str(short), log_to_driver=False)
         log = f"kafka://{kafka.addresses}"
-        c = mg.cluster("air", nodes=NODES, shards=SHARDS, log=log, data=short / "data", replicas=replicas, copies=BROKERS)
+        c = mg.cluster("air", nodes=NODES, shards=SHARDS, log=log, data=short / "data", replicas=replicas, copies=BROKERS, store=STORE)
         try:
             say(f"{NODES} nodes under Ray: {c.address}")
             load(c, directory, edges)
@@ -326,12 +436,16 @@ def run(directory, edges, replicas, short):
             for thread in (writer, reader):
                 thread.start()
             kill_each_kind(c, kafka, writer, reader)
+            kill_the_gateway(c, writer)
+            backup, acknowledged = back_up(c, writer, reader)
             for thread in (writer, reader):
                 thread.stopped.set()
                 thread.join()
             judge(c, writer, reader, before)
+            c.down()
+            restored(writer, backup, acknowledged, before, short)
         except BaseException:
-            for out in sorted((short / "data").glob("node-*.log")):
+            for out in sorted(short.glob("*/node-*.log")):
                 print(f"{out} ends with:\n{out.read_text()[-2000:]}", file=sys.stderr)
             raise
         finally:

@@ -232,9 +232,9 @@ class AsyncDatabase:
         """As `Database.schema`."""
         return await _call(self._readers, self.sync.schema)
 
-    async def create_index(self, label, key, *, unique=False, kind=None):
+    async def create_index(self, label, key, *, unique=False, routed=False, kind=None):
         """As `Database.create_index`."""
-        return await self._writer.run(self.sync.create_index, label, key, unique=unique, kind=kind)
+        return await self._writer.run(self.sync.create_index, label, key, unique=unique, routed=routed, kind=kind)
 
     async def drop_index(self, label, key, *, kind=None):
         """As `Database.drop_index`."""

@@ -18,6 +18,7 @@ import random
 import re
 import socket
 import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -85,6 +86,25 @@ def cluster(name, *, nodes=2, shards=16, log=None, data, replicas=1, copies=1, i
     else:
         _compare(settings, _made_with(ray, [first])[0][0])
     return _started(ray, settings, machines, is_new=first is None)
+
+
+def _ended(name, addresses):
+    """Ends the nodes that Ray keeps of the graph with nodes at these addresses. Returns their names: none if Ray keeps none."""
+    try:
+        ray = _ray()
+    except (ModuleNotFoundError, native.OpenError):
+        return []
+    except Exception as error:  # that of another user, for example
+        print(f"Ray does not say whether it keeps nodes: {error}", file=sys.stderr)
+        return []
+    there = {actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True) if actor["namespace"] == NAMESPACE}
+    numbers = [int(found[1]) for actor in there if (found := re.fullmatch(rf"mangrove\.{re.escape(name)}\.node-(\d+)", actor))]
+    keepers = {at: keeper for at in sorted(numbers) if (keeper := _running(ray, name, at))}
+    # Nodes of another log may have a graph of this name.
+    if not set(_ask(ray, keepers, "address", ANSWER_S).values()) & set(addresses):
+        return []
+    _end(ray, name, keepers)
+    return [f"node-{at}" for at in keepers]
 
 
 class Cluster(Nodes):

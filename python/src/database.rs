@@ -492,9 +492,14 @@ impl Database {
     /// vertex or edge of the label. Returns whether the index is new.
     ///
     /// * `unique` — no two elements of the label may share a value, now and later. Default: `False`.
+    /// * `routed` — in a graph on nodes, `has(label, key, value)` and `within` ask only the shards that may have the value, and not
+    ///   all. A directory in the shards knows which. Each write lists its values there. Default: `False`. A database on this
+    ///   machine has no shards: there, it only stays with copies and exports.
     /// * `kind` — `"vertex"` or `"edge"`. Needed only if vertices and edges have the same label.
     ///
     /// >>> db.create_index("airport", "code", unique=True)
+    /// True
+    /// >>> db.create_index("airport", "code", routed=True)
     /// True
     /// >>> db.query("g.addV('airport').property('code', 'AUS')")
     /// Traceback (most recent call last):
@@ -503,12 +508,21 @@ impl Database {
     /// True
     /// >>> db.query("g.E().has('route', 'dist', gt(4000)).count()").one()
     /// 3
-    #[pyo3(signature = (label, key, *, unique=false, kind=None))]
-    fn create_index(&self, py: Python<'_>, label: &str, key: &str, unique: bool, kind: Option<&str>) -> PyResult<bool> {
+    #[pyo3(signature = (label, key, *, unique=false, routed=false, kind=None))]
+    fn create_index(
+        &self,
+        py: Python<'_>,
+        label: &str,
+        key: &str,
+        unique: bool,
+        routed: bool,
+        kind: Option<&str>,
+    ) -> PyResult<bool> {
         let (inner, kind) = (self.handle()?, kind.map(element_kind).transpose()?);
-        raised(py.detach(|| match unique {
-            true => inner.create_unique_index(kind, label, key),
-            false => inner.create_index(kind, label, key),
+        raised(py.detach(|| match (routed, unique) {
+            (true, unique) => inner.create_routed_index(kind, label, key, unique),
+            (false, true) => inner.create_unique_index(kind, label, key),
+            (false, false) => inner.create_index(kind, label, key),
         }))
     }
 

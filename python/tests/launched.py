@@ -29,6 +29,7 @@ import ray
 
 import mangrovedb as mg
 
+COMMAND = [sys.executable, "-m", "mangrovedb.cli"]
 SKIPPED = 77
 PATIENCE_S = 30
 FIRST, SECOND = "10.77.0.1", "10.77.0.2"
@@ -198,6 +199,28 @@ def grown(writer, arguments):
     c.down()
 
 
+def by_command(writer, arguments):
+    """The command starts the nodes under Ray, too. They come back when they are killed, and end when the command says so."""
+    words = [["--" + key.replace("_", "-"), str(value)] for key, value in arguments.items() if key != "name"]
+    up = [*COMMAND, "cluster", "up", arguments["name"], "--launcher", "ray", *sum(words, [])]
+    said = subprocess.run(up, capture_output=True, text=True, timeout=120)
+    assert said.returncode == 0, said
+    address = said.stdout.strip()
+    assert sorted(nodes()) == ["node-0", "node-1", "node-2"]
+    again = subprocess.run(up, capture_output=True, text=True, timeout=120)
+    assert again.stdout.strip() == address, again
+    node, actor = process_of("node-1")
+    os.kill(node, signal.SIGKILL)
+    until(lambda: not alive(node) and process_of("node-1")[1] == actor, "node-1 is not started again")
+    assert mg.cluster(**{**arguments, "nodes": 3}).status()["records"] is not None  # waits until all nodes are back
+    writer.database = mg.connect(address)
+    writer.write(20)
+    writer.check(writer.database)
+    down = subprocess.run([*COMMAND, "cluster", "down", address], capture_output=True, text=True, timeout=120)
+    assert down.returncode == 0 and "ended: node-0, node-1, node-2" in down.stderr, down
+    until(lambda: nodes() == {}, "`cluster down` leaves processes")
+
+
 def first_at(host, port):
     """A server at a port, as soon as it is free."""
     end = time.monotonic() + PATIENCE_S
@@ -274,6 +297,7 @@ def one_machine(directory):
         back.down()
         grown(writer, arguments)
         assert nodes() == {}, "down() leaves processes"
+        by_command(writer, {**arguments, "nodes": 3})
         reads_a_lake(directory)
         ray.shutdown()
 
@@ -305,13 +329,22 @@ def reads_a_lake(directory):
         raise AssertionError("a lake has shards")
     c.down()
     assert nodes("rivers") == {}, "down() leaves processes"
+    # The command starts and ends them, too.
+    up = [*COMMAND, "cluster", "up", "rivers", "--launcher", "ray", "--nodes", "2", "--lake", lake, "--data", directory / "rivers-data"]
+    said = subprocess.run(up, capture_output=True, text=True, timeout=120)
+    assert said.returncode == 0 and sorted(nodes("rivers")) == ["node-0", "node-1"], said
+    address = said.stdout.strip()
+    assert [mg.connect(address).query(query).to_list() for query in queries] == answers
+    down = subprocess.run([*COMMAND, "cluster", "down", address], capture_output=True, text=True, timeout=120)
+    assert down.returncode == 0 and "ended: node-0, node-1" in down.stderr, down
+    until(lambda: nodes("rivers") == {}, "`cluster down` leaves processes of the lake")
 
 
 def certificates(directory):
     """Each machine has its own, at the same path. Returns those of a broker."""
     certs, tls = directory / "certs", directory / "machine" / "tls"
     for name, address in ("broker", FIRST), ("machine", FIRST), ("second", SECOND):
-        command = [sys.executable, "-m", "mangrovedb.cli", "cluster", "certs", certs, name, address]
+        command = [*COMMAND, "cluster", "certs", certs, name, address]
         subprocess.run(command, check=True, capture_output=True)
     files = {"ssl.ca.location": "ca.pem", "ssl.certificate.location": "cert.pem", "ssl.key.location": "key.pem"}
     lines = ["security.protocol=SSL", *(f"{key}={tls / file}" for key, file in files.items())]

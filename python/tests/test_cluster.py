@@ -126,6 +126,10 @@ def test_a_connected_graph_is_used_like_any_other(graph, tmp_path):
     assert db.query("g.V(3).repeat(out('k')).times(2).id()").to_list() == [147]
     assert db.create_index("p", "n") is True
     assert db.query("g.V().has('p', 'n', 3).count()").one() == len([at for at in range(1000) if at % 7 == 3])
+    assert db.create_index("p", "n", routed=True) is True
+    assert db.create_index("p", "n", routed=True) is False
+    assert "index on p.n, asks the directory" in str(db.explain("g.V().has('p', 'n', 3)"))
+    assert db.query("g.V().has('p', 'n', 3).count()").one() == len([at for at in range(1000) if at % 7 == 3])
     assert db.check() == []
     assert "1,102 vertices" in run("check", graph.address)
     assert "p" in run("stats", graph.address)
@@ -239,6 +243,47 @@ def test_a_graph_goes_down_and_up_again(graph):
     assert "with 4 shards, which never change" in refused.stderr
     commands = run("cluster", "up", graph.name, "--log", graph.log, "--data", graph.directory, "--launcher", "print")
     assert commands.startswith(f"mangrove node {graph.name} --number 0 --of 2 --replicas 1 --data {graph.directory}/node-0 ")
+
+
+def test_nodes_are_upgraded_one_by_one(graph):
+    """Each ends and starts again while others write. Once all run the same Mangrove, the graph allows what they read."""
+    acknowledged, stopped = [], threading.Event()
+
+    def write():
+        db, number = mg.connect(graph.address), 0
+        while not stopped.is_set():
+            number += 1
+            try:
+                db.query("g.addV('n').property(id, i)", {"i": number})
+                acknowledged.append(number)
+            except mg.MangroveError as error:
+                assert "Try again" in str(error), error
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for node in graph.nodes:
+            graph.kill(node, signal.SIGTERM)
+            graph.start(node)
+            before, deadline = len(acknowledged), time.monotonic() + 60
+            while len(acknowledged) < before + 20 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert len(acknowledged) >= before + 20, "writes go on"
+    finally:
+        stopped.set()
+        writer.join()
+    db = mg.connect(graph.address)
+    there = db.query("g.V().hasLabel('n').id()").to_list()
+    assert len(set(there)) == len(there) and set(acknowledged) <= set(there) and db.check() == []
+    status = json.loads(run("cluster", "status", graph.address, "--format", "json"))
+    assert {node["software"] for node in status["nodes"]} == {mg.__version__}
+    assert {node["records"] for node in status["nodes"]} == {status["records"]}
+    assert f"Mangrove {mg.__version__}" in run("cluster", "status", graph.address)
+    done = subprocess.run([*COMMAND, "cluster", "finalize", graph.address], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and f"all nodes read records of version {status['records']}" in done.stderr, done.stderr
+    graph.kill("node-1")
+    done = subprocess.run([*COMMAND, "cluster", "finalize", graph.address], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "node-1 does not say which Mangrove it is" in done.stderr, done.stderr
 
 
 def test_nodes_that_run_are_not_started_again(graph):

@@ -36,6 +36,7 @@ MORE_VALUES = """
 imagePullSecrets: [{name: registry}]
 storage: {size: 1Ti, className: fast}
 resources: {requests: {memory: 8Gi}}
+metrics: {port: 7702}
 nodeSelector: {disk: ssd}
 tolerations: [{key: graph, operator: Exists}]
 allowFrom: [{namespaceSelector: {}}]
@@ -240,6 +241,19 @@ def pod_of(made):
     return spec.get("template")
 
 
+def of_metrics(objects, is_shown):
+    """Prometheus finds the metrics of the nodes if the values say so, and may reach them."""
+    for made in objects:
+        if made["kind"] == "NetworkPolicy":
+            assert ({"port": "metrics"} in made["spec"]["ingress"][0]["ports"]) == is_shown
+            continue
+        pod = made["spec"]["template"]
+        (container,) = pod["spec"]["containers"]
+        shown = pod["metadata"].get("annotations", {}).get("prometheus.io/port")
+        assert shown == ("7702" if is_shown else None)
+        assert ([port["containerPort"] for port in container["ports"]], "0.0.0.0:7702" in container["args"]) == (([7701, 7702], True) if is_shown else ([7701], False))
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("count", [1, 2])
 def test_the_objects_of_the_chart_are_valid(helm, values, version, count):
@@ -248,6 +262,7 @@ def test_the_objects_of_the_chart_are_valid(helm, values, version, count):
         kubernetes_validate.validate(made, version, strict=True)
     kinds = ["Deployment", "Job", "PodDisruptionBudget", "Service", "Service", "StatefulSet"]
     assert sorted(made["kind"] for made in objects) == sorted(kinds + ["NetworkPolicy", "CronJob"] * (count - 1))
+    of_metrics([made for made in objects if made["kind"] in ("StatefulSet", "NetworkPolicy")], is_shown=count == 2)
     pods = {made["kind"]: pod for made in objects if (pod := pod_of(made))}
     for made in objects:
         selector = made["spec"].get("selector") or made["spec"].get("podSelector", {})
@@ -364,7 +379,7 @@ def test_the_commands_of_the_readme_are_understood(home, tmp_path):
         must_be_understood(words, root, cwd=home)
     prose = re.sub(r"^```.*?^```$", "", README, flags=re.DOTALL | re.MULTILINE)
     inline = set(re.findall(r"`(mangrove [^`]+)`", prose))
-    assert len(inline) == 3
+    assert len(inline) == 4
     for command in inline:
         done(*COMMAND, *command.split()[1:], "--help")
 
@@ -413,12 +428,15 @@ def test_the_commands_of_the_units_are_understood(with_kafka, tmp_path, store):
     environment = variables((SYSTEMD / "node.env").read_text())
     assert environment["STORE_OPTION"] == ""
     environment["STORE_OPTION"] = " ".join(store)
+    assert environment["METRICS_OPTION"] == ""
+    metrics = ["--metrics", "127.0.0.1:7702"] if store else []
+    environment["METRICS_OPTION"] = " ".join(metrics)
     etc = tmp_path / "etc" / "mangrove"
     etc.mkdir(parents=True)
     (etc / "kafka.properties").write_text(KAFKA_PROPERTIES)
     done(*COMMAND, "cluster", "certs", tmp_path / "certs", "me")
     (etc / "tls").symlink_to(tmp_path / "certs" / "me")
     words = command_of("mangrove-node@.service", environment)
-    assert words[words.index("/etc/mangrove/kafka.properties") + 1 :] == store
+    assert words[words.index("/etc/mangrove/kafka.properties") + 1 :] == store + metrics
     must_be_understood(words, tmp_path)
     must_be_understood(command_of("mangrove-backup@.service", environment), tmp_path)

@@ -187,7 +187,7 @@ def test_what_a_lake_has_no_use_for_is_refused(nodes):
         db.query("g.addV('person')").to_list()
     with pytest.raises(mg.MangroveError, match="check them where they are"):
         db.check()
-    for arguments in ["backup"], ["move", "0", "node-1"], ["remove", "node-1"], ["rebalance"]:
+    for arguments in ["backup"], ["move", "0", "node-1"], ["remove", "node-1"], ["rebalance"], ["finalize"]:
         done = command("cluster", arguments[0], nodes.address, *arguments[1:])
         assert done.returncode != 0 and "air is a lake: its nodes keep no shards and no log" in done.stderr, done.stderr
     with pytest.raises(mg.StorageError, match="air is a lake"):
@@ -202,6 +202,7 @@ def test_a_node_needs_a_lake_or_a_log(lake, tmp_path):
         (["node", "air", "--as", "a", *listen], "--log"),
         (["node", "air", "--lake", lake, *listen], "--as"),
         (["node", "air", "--lake", lake, "--as", "a", "--log", "kafka://127.0.0.1:1", *listen], "cannot be used with"),
+        (["node", "air", "--lake", lake, "--as", "a", "--metrics", "127.0.0.1:0", *listen], "cannot be used with"),
         (["cluster", "up", "air", "--data", tmp_path / "nodes"], "--log"),
         (["cluster", "up", "air", "--lake", lake, "--shards", "4", "--data", tmp_path / "nodes"], "cannot be used with"),
         (["node", "air", "--lake", tmp_path / "nothing.graph.yml", "--as", "a", *listen], "nothing.graph.yml"),

@@ -1,6 +1,7 @@
-"""Nodes that Ray keeps running. Ray runs in namespaces of its own, with no network but loopback: see launched.py."""
+"""Nodes that Ray keeps running, and Ray Data that reads them. Ray runs in namespaces of its own, with no network but loopback: see launched.py."""
 
 import importlib.util
+import json
 import os
 import secrets
 import shutil
@@ -42,19 +43,29 @@ def needed():
         return str(missing)
 
 
-@pytest.mark.parametrize("machines", ["one", "two"])
-def test_nodes_under_ray_are_killed_and_come_back(tmp_path, short_path, machines):
+def alone(program, *arguments, short_path, logs):
+    """Runs a program with Ray in namespaces of its own."""
     if missing := needed():
         pytest.skip(f"left out: {missing}")
     (short_path / "token").write_text(secrets.token_hex(32))
     ray = {"RAY_TMPDIR": str(short_path), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(short_path / "token")}
-    command = [*ALONE, sys.executable, str(Path(__file__).with_name("launched.py")), machines, str(tmp_path)]
-    done = subprocess.run(command, env={**os.environ, **ray}, capture_output=True, text=True, timeout=300)
+    command = [*ALONE, sys.executable, str(Path(__file__).with_name(program)), *map(str, arguments)]
+    done = subprocess.run(command, env={**os.environ, **ray}, capture_output=True, text=True, timeout=420)
     if done.returncode == SKIPPED:
         pytest.skip(f"left out: {done.stdout.strip()}")
-    logs = "".join(f"\n{log}: {log.read_text()[-2000:]}" for log in tmp_path.glob("**/node-*.log"))
-    assert done.returncode == 0, done.stdout + done.stderr + logs
+    said = "".join(f"\n{log}: {log.read_text()[-2000:]}" for log in logs.glob("**/node-*.log"))
+    assert done.returncode == 0, done.stdout + done.stderr + said
     assert done.stdout.endswith("all is well\n")
+
+
+@pytest.mark.parametrize("machines", ["one", "two"])
+def test_nodes_under_ray_are_killed_and_come_back(tmp_path, short_path, machines):
+    alone("launched.py", machines, tmp_path, short_path=short_path, logs=tmp_path)
+
+
+def test_ray_data_reads_the_shards_of_a_query(tmp_path, short_path):
+    pytest.importorskip("pyarrow.flight", reason="left out: pyarrow is not installed")
+    alone("ray_reads.py", tmp_path, short_path=short_path, logs=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +96,33 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r'this needs Ray: pip install "mangrovedb\[cluster\]"'):
         mg.cluster(**GOOD)
+
+
+def launcher(monkeypatch, capsys, what, settings):
+    """What the module says that the command runs."""
+    from mangrovedb import _launcher
+
+    monkeypatch.setattr(sys, "argv", ["_launcher", what, json.dumps(settings)])
+    _launcher.main()
+    return json.loads(capsys.readouterr().out)
+
+
+def test_without_ray_the_command_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    missing = {"error": 'this needs Ray: pip install "mangrovedb[cluster]"'}
+    assert launcher(monkeypatch, capsys, "check", {}) == missing
+    assert launcher(monkeypatch, capsys, "up", GOOD) == missing
+    assert launcher(monkeypatch, capsys, "down", {"name": "air", "addresses": ["127.0.0.1:7701"]}) == {"ended": []}
+    assert "shards=2 are for" in launcher(monkeypatch, capsys, "up", {**GOOD, "nodes": 3, "shards": 2})["error"]
+
+
+def test_the_command_makes_no_graph_if_no_ray_runs(tmp_path):
+    (tmp_path / "ray.py").write_text('raise ModuleNotFoundError("there is none here", name="ray")')
+    words = ["cluster", "up", "air", "--log", "kafka://127.0.0.1:9", "--data", str(tmp_path / "data"), "--launcher", "ray"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-m", "mangrovedb.cli", *words], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and 'this needs Ray: pip install "mangrovedb[cluster]"' in done.stderr, done.stderr
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_store_is_found_from_any_directory(tmp_path, monkeypatch):

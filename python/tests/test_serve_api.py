@@ -180,7 +180,9 @@ def test_indexes(own):
     done(address, "POST", "/databases/g/indexes", index, code=201)
     done(address, "POST", "/databases/g/indexes", index)
     made = [of for of in done(address, "GET", "/databases/g/indexes") if of not in before]
-    assert made == [{"kind": "vertex", "label": "airport", "key": "city", "unique": False}]
+    assert made == [{"kind": "vertex", "label": "airport", "key": "city", "unique": False, "routed": False}]
+    done(address, "POST", "/databases/g/indexes", {**index, "routed": True}, code=201)
+    assert {**made[0], "routed": True} in done(address, "GET", "/databases/g/indexes")
     done(address, "DELETE", "/databases/g/indexes?label=airport&key=city", code=204)
     assert done(address, "GET", "/databases/g/indexes") == before
     assert refused(address, "DELETE", "/databases/g/indexes?label=airport&key=city")[0] == 404
@@ -370,10 +372,9 @@ def test_a_body_that_comes_after_its_response_is_read(air):
     host, port = air.split(":")
     head = f"POST /api/databases/g/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {9 << 20}\r\n\r\n"
     with socket.create_connection((host, int(port)), timeout=30) as raw:
-        raw.sendall(head.encode())
-        refusal = raw.recv(65536)
-        assert refusal.startswith(b"HTTP/1.1 413 ")
-        raw.sendall(b"x" * (9 << 20))
+        raw.sendall(head.encode() + b"x" * ((8 << 20) + 1))
+        assert raw.recv(65536).startswith(b"HTTP/1.1 413 ")
+        raw.sendall(b"x" * ((1 << 20) - 1))
         raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert b"HTTP/1.1 200 OK" in b"".join(iter(lambda: raw.recv(65536), b""))
 

@@ -61,6 +61,10 @@ def test_results_come_as_record_batches(air):
         assert none.num_rows == 0
         info = client.get_flight_info(flight.FlightDescriptor.for_command(json.dumps({"gremlin": "g.V().count()"})))
         assert client.do_get(info.endpoints[0].ticket).read_all().column(0).to_pylist() == [5]
+        # An embedded database has no shards, whatever the query.
+        info = client.get_flight_info(flight.FlightDescriptor.for_command(json.dumps({"gremlin": "g.V().id()"})))
+        assert len(info.endpoints) == 1 and "no graph on nodes" in json.loads(info.app_metadata)["whole"]
+        assert client.do_get(info.endpoints[0].ticket).read_all().num_rows == 5
 
 
 def test_errors_say_what_is_wrong(air):

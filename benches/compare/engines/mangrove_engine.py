@@ -30,6 +30,10 @@ class Mangrove(Engine):
 
     def load(self, path, graph):
         database = mg.open(str(path), id_space="label" if graph.shared_ids else "graph")
+        self.fill(database, graph)
+        database.close()
+
+    def fill(self, database, graph):
         indexes = [f"{table.label}.{key}" for table in graph.vertices for key in table.indexed]
         if graph.shared_ids or len(graph.vertices) > 1:  # otherwise a person's id is the id of the vertex, which needs no index
             indexes += [f"{table.label}.{table.header()[0]}" for table in graph.vertices]
@@ -40,7 +44,6 @@ class Mangrove(Engine):
             indexes=indexes,
             **self.loading,
         )
-        database.close()
 
     def open(self, path, **options):
         """Without helping threads, unless the options ask for some."""

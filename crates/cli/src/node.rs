@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use mangrove::cluster::{self, LakeNodeConfig, Log, NodeConfig, RunningLakeNode, RunningNode};
+use mangrove::cluster::{self, LakeNodeConfig, Log, NodeConfig, NodeWatch, RunningLakeNode, RunningNode};
 use mangrove::{GraphError, LakeOptions, OpenError};
+use mangrove_server::{NodeMetrics, NodeTraces, ServerError};
 
 use super::log::{LogAddress, LogOptions, StorePlace};
 use super::{Failure, interrupt, say};
@@ -38,7 +39,7 @@ pub struct Node {
     #[arg(long = "as", value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: Option<String>,
     /// Read a lake instead, and keep nothing: the file that describes it, NAME.graph.yml or a mapping, as a path or an address like s3://bucket/NAME.graph.yml
-    #[arg(long, value_name = "FILE", requires = "name", conflicts_with_all = ["number", "shards", "data", "log", "log_config", "store"])]
+    #[arg(long, value_name = "FILE", requires = "name", conflicts_with_all = ["number", "shards", "data", "log", "log_config", "store", "metrics", "traces"])]
     lake: Option<PathBuf>,
     /// Where other nodes of the lake are: HOST:PORT, with commas between several. One that is there names all others
     #[arg(long, value_name = "ADDRESSES", requires = "lake", value_delimiter = ',', value_parser = host_and_port)]
@@ -64,6 +65,13 @@ pub struct Node {
     /// Where it keeps backups: s3://bucket/path, gs://, az://, or a directory that all nodes reach. Shards that it does not have come from there
     #[arg(long, value_name = "PLACE")]
     store: Option<StorePlace>,
+    /// Where it says how it is, over HTTP: IP:PORT. /metrics is for Prometheus. Beyond this machine, it needs --tls: then it speaks HTTPS, and whoever
+    /// asks shows a certificate as clients of the node do
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Send its part of the traces of requests to this collector of OpenTelemetry, by OTLP over HTTP: for `mangrove serve --traces`
+    #[arg(long, value_name = "URL")]
+    traces: Option<String>,
     /// End when the standard input ends: with the process that started it, even if that one is killed
     #[arg(long)]
     attached: bool,
@@ -123,15 +131,16 @@ impl Node {
 
     fn run_with_shards(self, is_cancelled: &dyn Fn() -> bool) -> Result<(), Failure> {
         let which = self.which()?;
-        let Self { graph, data, tls, advertise, listen, store, log, log_config, .. } = self;
-        let (Some(log), Some(data)) = (log, data) else {
+        let (Some(log), Some(data)) = (self.log.clone(), self.data.clone()) else {
             return Err(Failure::Usage("a node with shards needs --log and --data".into()));
         };
-        let log = LogOptions { log, log_config }.open(&graph)?;
+        let log = LogOptions { log, log_config: self.log_config.clone() }.open(&self.graph)?;
         let (name, shards) = which.place(&log)?;
+        let shown = Shown::of(&self, &name)?;
+        let Self { tls, advertise, listen, store, .. } = self;
         let store = store.map(|place| place.open()).transpose()?;
         let config = NodeConfig { name, data, shards, listen, advertise, tls, log, store, is_cancelled };
-        let running = match RunningNode::start(config) {
+        let running = match RunningNode::start_watched(config, |node| shown.show(&node)) {
             Err(OpenError::Cluster(GraphError::Cancelled)) => return Ok(()),
             started => started?,
         };
@@ -141,6 +150,7 @@ impl Node {
         }
         let (is_replaced, has_missed) = (running.is_replaced(), running.has_missed());
         running.stop();
+        shown.end();
         match (has_missed, is_replaced) {
             (true, _) => Err(Failure::Request(
                 "the log was cut before this node had read it: start it again, with --store, and its shards come from a backup".into(),
@@ -156,6 +166,9 @@ impl Node {
         if !ip.is_loopback() && self.tls.is_none() {
             return wrong("beyond this machine, a node needs certificates: --tls, and `mangrove cluster certs` makes them");
         }
+        if let Some(address) = self.metrics.filter(|address| !address.ip().is_loopback() && self.tls.is_none()) {
+            return Err(Failure::Usage(format!("{address}: beyond this machine, metrics need certificates: --tls")));
+        }
         if ip.is_unspecified() && self.advertise.is_none() {
             return wrong("others cannot reach this address: say with --advertise which host and port they reach");
         }
@@ -167,6 +180,42 @@ impl Node {
             (Some(number), Some(nodes), ..) => Ok(Which::Numbered { number, nodes, replicas: self.replicas }),
             (_, _, Some(name), shards) => Ok(Which::Named(name.clone(), shards.clone().unwrap_or_default())),
             _ => Err(Failure::Usage("say which node it is: --number and --of, or --as and --shards".into())),
+        }
+    }
+}
+
+/// Where a node is watched.
+struct Shown {
+    metrics: Option<NodeMetrics>,
+    traces: Option<Arc<NodeTraces>>,
+}
+
+impl Shown {
+    fn of(node: &Node, name: &str) -> Result<Self, Failure> {
+        let failed = |error: ServerError| Failure::Request(error.to_string());
+        let metrics = node.metrics.map(|address| NodeMetrics::start(address, node.tls.as_deref()));
+        let metrics = metrics.transpose().map_err(failed)?;
+        if let Some(metrics) = &metrics {
+            say(&format!("metrics at {}", metrics.url()));
+        }
+        let traces = node.traces.clone().map(|url| NodeTraces::to(url, name.to_owned()));
+        Ok(Self { metrics, traces: traces.transpose().map_err(failed)?.map(Arc::new) })
+    }
+
+    /// The node follows the log now.
+    fn show(&self, node: &NodeWatch) {
+        if let Some(traces) = &self.traces {
+            node.trace_with(traces.clone());
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.show(node.clone());
+        }
+    }
+
+    /// The node has ended.
+    fn end(&self) {
+        if let Some(traces) = &self.traces {
+            traces.end();
         }
     }
 }

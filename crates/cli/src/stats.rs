@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use comfy_table::{Cell, CellAlignment};
 use mangrove::about;
-use mangrove::graph::{ElementKind, GraphView, LabelSchema, PropertyId, PropertySchema};
+use mangrove::graph::{ElementKind, GraphView, IndexSchema, LabelSchema, PropertyId, PropertySchema};
 use serde_json::{Value as Json, json};
 
 use super::progress::Bar;
@@ -164,7 +164,7 @@ pub fn schema(view: &dyn GraphView) -> String {
                     schema.key_name(property.key).to_string(),
                     types(property),
                     notes(label, property),
-                    schema.index(of).map_or("", |index| if index.unique { "unique" } else { "yes" }).to_owned(),
+                    schema.index(of).map_or("", index).to_owned(),
                 ]);
             }
         }
@@ -211,6 +211,16 @@ fn types(property: &PropertySchema) -> String {
     match property.declared {
         Some(declared) => format!("{declared} (declared)"),
         None => property.types.iter().map(|t| t.name()).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// What the table says of an index.
+fn index(index: &IndexSchema) -> &'static str {
+    match (index.unique, index.routed) {
+        (true, true) => "unique, routed",
+        (true, false) => "unique",
+        (false, true) => "routed",
+        (false, false) => "yes",
     }
 }
 

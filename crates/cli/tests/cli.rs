@@ -326,6 +326,8 @@ fn the_shell_writes_beside_readers_and_only_when_it_may() {
     place.people();
     let ran = shell(&place, "g.addV('robot')\ng.V().hasLabel('robot').count()\n:index robot name\n").succeeded();
     assert!(ran.stdout.contains('2') && ran.stderr.contains("created the index"), "{}{}", ran.stdout, ran.stderr);
+    let ran = shell(&place, ":index --routed person name\n:schema\n").succeeded();
+    assert!(ran.stdout.contains("routed") && ran.stderr.contains("created the index"), "{}{}", ran.stdout, ran.stderr);
     let _writer = Database::open(place.path("db.mg")).unwrap();
     shell(&place, "g.V().count()\n").succeeded();
     shell(&place, "g.V().count()\ng.addV('robot')").failed(1, &[&std::process::id().to_string()]);

@@ -1,16 +1,12 @@
 //! Work that waits for other processes, side by side.
 
-use std::sync::LazyLock;
+use std::panic::resume_unwind;
+use std::thread::{self, Builder};
 
-use mangrove_graph::Result;
+use mangrove_graph::{GraphError, Result};
 
-/// So many calls wait at the same time, for all queries of a process. Others wait for a place.
+/// So many calls of a query wait at the same time. The others wait for a place.
 const THREADS: usize = 64;
-
-static WAITING: LazyLock<Option<rayon::ThreadPool>> = LazyLock::new(|| {
-    let named = |number| format!("mangrove call {number}");
-    rayon::ThreadPoolBuilder::new().num_threads(THREADS).stack_size(1 << 20).thread_name(named).build().ok()
-});
 
 /// Calls `f` with each item, at the same time, and gives the answers in order.
 ///
@@ -22,32 +18,39 @@ pub fn at_once<I: Send, T: Send>(items: Vec<I>, f: impl Fn(I) -> Result<T> + Syn
 
 /// The same, with the error of each call.
 pub fn each_at_once<I: Send, T: Send>(items: Vec<I>, f: impl Fn(I) -> Result<T> + Sync) -> Vec<Result<T>> {
-    let pool = match &*WAITING {
-        Some(pool) if items.len() > 1 => pool,
-        // A system without threads goes on, one after the other.
-        _ => return items.into_iter().map(f).collect(),
-    };
-    let mut answers: Vec<Option<Result<T>>> = items.iter().map(|_| None).collect();
-    pool.in_place_scope(|scope| {
-        let mut jobs = items.into_iter().zip(&mut answers);
-        let own = jobs.next();
-        for (item, answer) in jobs {
-            let f = &f;
-            scope.spawn(move |_| *answer = Some(f(item)));
-        }
-        // This thread would only wait.
-        if let Some((item, answer)) = own {
-            *answer = Some(f(item));
+    let mut items = items.into_iter();
+    let mut answers = Vec::with_capacity(items.len());
+    // This thread makes the first call, because it would only wait.
+    while let Some(own) = items.next() {
+        let others: Vec<I> = items.by_ref().take(THREADS - 1).collect();
+        together(own, others, &f, &mut answers);
+    }
+    answers
+}
+
+/// A thread that waits for a reply costs less than one of a pool, which looks for work for a while before it sleeps.
+fn together<I: Send, T: Send>(own: I, others: Vec<I>, f: &(impl Fn(I) -> Result<T> + Sync), answers: &mut Vec<Result<T>>) {
+    if others.is_empty() {
+        return answers.push(f(own));
+    }
+    thread::scope(|scope| {
+        let waiting: Vec<_> = others
+            .into_iter()
+            .map(|item| Builder::new().name("mangrove call".into()).stack_size(1 << 20).spawn_scoped(scope, move || f(item)))
+            .collect();
+        answers.push(f(own));
+        for call in waiting {
+            answers.push(match call {
+                Ok(call) => call.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                Err(error) => Err(GraphError::Unavailable(format!("no thread for a call to a node: {error}"))),
+            });
         }
     });
-    answers.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
-
-    use mangrove_graph::GraphError;
 
     use super::*;
 

@@ -4,6 +4,7 @@
 //!   placement   the shard in which a vertex lives
 //!   names       numbers of labels and ids, in the graph and in the store of a shard
 //!   shard       the store of a shard, in the graph's own ids
+//!   directory   which shards may have a value of a routed index
 //!   halves      whether both ends of all edges know them
 //!   split       a batch by the shards that answer for it, and the answers in its order
 //!   walk        scans label by label
@@ -30,12 +31,14 @@
 //! Invariants
 //! 1. Every shard has all labels, keys and declarations, under the same numbers.
 //! 2. An edge is in the shard of its source and in that of its target, or in none.
-//! 3. Reads give what they would give of one store, in the same order, except that vertices and edges of one label are scanned shard by
+//! 3. Every value of a routed index is in the directory, with the shards of its elements.
+//! 4. Reads give what they would give of one store, in the same order, except that vertices and edges of one label are scanned shard by
 //!    shard.
 
 mod at_once;
 pub mod backup;
 mod change;
+mod directory;
 pub mod gateway;
 mod halves;
 pub mod lake;

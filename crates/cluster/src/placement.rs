@@ -1,6 +1,6 @@
 //! The shard in which a vertex lives.
 
-use mangrove_graph::{ExternalId, IdSpace, LabelId};
+use mangrove_graph::{ExternalId, IdSpace, LabelId, VertexId};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -40,9 +40,33 @@ impl Placement {
                 key.extend_from_slice(text.as_bytes());
             }
         }
-        let hash = xxh3_64_with_seed(&key, self.seed);
+        self.home_of_hash(self.hash(&key))
+    }
+
+    /// The 64-bit XXH3 of some bytes.
+    pub fn hash(&self, bytes: &[u8]) -> u64 {
+        xxh3_64_with_seed(bytes, self.seed)
+    }
+
+    /// The shard of what has a hash: its upper bits, times the number of shards.
+    pub fn home_of_hash(&self, hash: u64) -> u16 {
         ((u128::from(hash) * u128::from(self.shards)) >> 64) as u16
     }
+
+    /// The shards in which the vertex with an id may be: its home, and the one that a generated id names. Without a label, ids are unique in the
+    /// graph.
+    pub fn homes(&self, label: Option<LabelId>, id: &ExternalId) -> impl Iterator<Item = u16> {
+        let (home, shards) = (self.home(label.unwrap_or(LabelId(0)), id), self.shards);
+        let named = made_for(id).map(VertexId::shard).filter(|shard| *shard < shards && *shard != home);
+        std::iter::once(home).chain(named)
+    }
+}
+
+/// The vertex for which an id was generated. A number behind a point tells the id from one that a user gave.
+fn made_for(id: &ExternalId) -> Option<VertexId> {
+    let ExternalId::String(text) = id else { return None };
+    let numbered = text.rsplit_once('.').filter(|(_, number)| number.parse::<u64>().is_ok());
+    VertexId::from_generated(id).or_else(|| VertexId::from_generated(&numbered?.0.into()))
 }
 
 #[cfg(test)]

@@ -230,6 +230,13 @@ impl<L: Line> GraphView for Remote<L> {
         }
     }
 
+    fn listed_shards(&self, of: PropertyId, hashes: &[u64]) -> Result<Option<Vec<Vec<u16>>>> {
+        match self.line.ask(&Ask::Listed(of, hashes.to_vec()))? {
+            Answer::Listed(listed) if listed.as_ref().is_none_or(|listed| listed.len() == hashes.len()) => Ok(listed),
+            _ => Err(unexpected()),
+        }
+    }
+
     fn search(
         &self,
         of: PropertyId,

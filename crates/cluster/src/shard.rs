@@ -236,6 +236,10 @@ impl<V: Deref<Target: GraphView>> GraphView for ShardView<V> {
         self.store.sources()
     }
 
+    fn listed_shards(&self, of: PropertyId, hashes: &[u64]) -> Result<Option<Vec<Vec<u16>>>> {
+        self.store.listed_shards(names::property(of), hashes)
+    }
+
     fn search(
         &self,
         of: PropertyId,

@@ -1,15 +1,18 @@
 //! All shards of a graph as one view. Every call is split by the owners of what it asks for, and their answers come in its order.
 
+mod listed;
+
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use mangrove_graph::{
     Adjacency, Catalog, Direction, Distance, EdgeId, EdgeRef, ElementIds, ElementKind, Elements, ExternalId, Filter,
-    GraphView, Hop, IdSpace, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Scanned,
-    Schema, SearchCursor, Statistics, Through, VertexId, Wants, id::LOCAL_MAX, scan_and_read,
+    GraphView, Hop, IdSpace, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, Reach, Result, Scan, ScanCursor,
+    Scanned, Schema, SearchCursor, Statistics, Through, VertexId, Wants, id::LOCAL_MAX, scan_and_read,
 };
 
+use self::listed::Told;
 use crate::at_once::at_once;
 use crate::placement::{Placement, SHARDS_MAX};
 use crate::schema;
@@ -27,6 +30,8 @@ pub struct ClusterView<V, A = InTurn> {
     shards: Vec<V>,
     placement: Placement,
     schema: Arc<Schema>,
+    /// What the directory said last.
+    told: Mutex<Option<Told>>,
     asking: PhantomData<A>,
 }
 
@@ -85,7 +90,7 @@ impl<V: Deref<Target: GraphView>, A> ClusterView<ShardView<V>, A> {
             .zip(stores)
             .map(|(number, store)| ShardView::new(store, number, placement.shards, schema.clone()))
             .collect();
-        Self { shards, placement, schema, asking: PhantomData }
+        Self { shards, placement, schema, told: Mutex::default(), asking: PhantomData }
     }
 }
 
@@ -163,14 +168,6 @@ impl<V: GraphView, A: Asking<V>> ClusterView<V, A> {
         Ok(Some(given))
     }
 
-    /// The shards in which an id may be found.
-    fn homes(&self, label: Option<LabelId>, id: &ExternalId) -> Vec<u16> {
-        let named = made_for(id).map(VertexId::shard).filter(|shard| *shard < self.placement.shards);
-        let mut homes = vec![self.placement.home(label.unwrap_or(LabelId(0)), id)];
-        homes.extend(named.filter(|shard| *shard != homes[0]));
-        homes
-    }
-
     /// A hop without what the shards of the targets cannot tell of edges, and what is left to do here. They know the time of an edge, and
     /// no other property.
     fn tellable<'h>(&self, hop: &'h Hop) -> (Hop, Option<&'h Filter>) {
@@ -240,14 +237,26 @@ impl<V: GraphView, A: Asking<V>> Catalog for ClusterView<V, A> {
     }
 
     fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
+        if self.is_told_apart(of, predicate) {
+            return true; // the indexes of all shards answer this
+        }
         // A shard that does not answer fails in the search itself.
         A::each(self.every(), |shard, ()| Ok(shard.is_searchable(of, predicate)))
             .is_ok_and(|all| all.into_iter().all(|is| is))
     }
 
     fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
-        let all = A::each(self.every(), |shard, ()| shard.candidates(of, predicate))?;
+        let asked = self.shards_with(of, predicate)?.into_iter().map(|number| (self.shard(number), ()));
+        let all = A::each(asked.collect(), |shard, ()| shard.candidates(of, predicate))?;
         Ok(all.into_iter().fold(0, u64::saturating_add))
+    }
+
+    fn reach(&self, of: PropertyId, predicate: &Predicate) -> Reach {
+        match self.is_told_apart(of, predicate) {
+            _ if self.placement.shards == 1 => Reach::Here,
+            true => Reach::Directory,
+            false => Reach::EveryShard,
+        }
     }
 }
 
@@ -335,7 +344,7 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
         out.resize(first + ids.len(), None);
         let mut asked: Vec<Vec<u32>> = vec![Vec::new(); self.shards.len()];
         for (row, id) in ids.iter().enumerate() {
-            self.homes(label, id).into_iter().for_each(|home| asked[usize::from(home)].push(row as u32));
+            self.placement.homes(label, id).for_each(|home| asked[usize::from(home)].push(row as u32));
         }
         let asked: Vec<_> = self.shards.iter().zip(asked).filter(|(_, rows)| !rows.is_empty()).collect();
         let found = A::each(asked, |shard, rows| {
@@ -478,7 +487,8 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
             shards.push(Forked(fork));
         }
         let (placement, schema) = (self.placement, self.schema.clone());
-        Ok(Some(Box::new(ClusterView::<_, InTurn> { shards, placement, schema, asking: PhantomData })))
+        let told = Mutex::default();
+        Ok(Some(Box::new(ClusterView::<_, InTurn> { shards, placement, schema, told, asking: PhantomData })))
     }
 
     fn search(
@@ -494,14 +504,18 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
         if after == Some(LOCAL_MAX) {
             (shard, after) = (shard + 1, None);
         }
-        if shard >= self.placement.shards {
+        let asked = self.shards_with(of, predicate)?;
+        let Some(next) = asked.iter().copied().find(|number| *number >= shard) else {
             cursor.done = true;
             return Ok(self.is_searchable(of, predicate).then(|| ElementIds::none(of.kind)));
+        };
+        if next > shard {
+            (shard, after) = (next, None);
         }
         let mut within = SearchCursor { after, found: cursor.found.take(), done: false };
         let Some(found) = self.shard(shard).search(of, predicate, &mut within, limit)? else { return Ok(None) };
         let first = u64::from(shard) << LOCAL_BITS;
-        cursor.done = within.done && shard + 1 == self.placement.shards;
+        cursor.done = within.done && asked.last() == Some(&shard);
         (cursor.after, cursor.found) = match (within.done, within.after) {
             (true, _) => (Some(first | LOCAL_MAX), None),
             (false, Some(after)) => (Some(first | after), within.found),
@@ -509,13 +523,6 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
         };
         Ok(Some(found))
     }
-}
-
-/// The vertex for which an id was generated. A number behind a point tells the id from one that a user gave.
-fn made_for(id: &ExternalId) -> Option<VertexId> {
-    let ExternalId::String(text) = id else { return None };
-    let numbered = text.rsplit_once('.').filter(|(_, number)| number.parse::<u64>().is_ok());
-    VertexId::from_generated(id).or_else(|| VertexId::from_generated(&numbered?.0.into()))
 }
 
 /// A shard in another thread.

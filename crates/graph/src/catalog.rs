@@ -32,6 +32,16 @@ impl Statistics {
     }
 }
 
+/// Who is asked by a search.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reach {
+    /// One store, which has the whole graph.
+    Here,
+    /// The directory, and then the shards that it names.
+    Directory,
+    EveryShard,
+}
+
 /// What a query can be planned from, without reading an element.
 pub trait Catalog {
     /// Names, types and declarations. Clone the `Arc` to keep them longer than the view.
@@ -45,5 +55,10 @@ pub trait Catalog {
     /// About how many elements a search would look at. Returns a large number if counting takes long.
     fn candidates(&self, _: PropertyId, _: &Predicate) -> Result<u64> {
         Ok(u64::from(u32::MAX))
+    }
+
+    /// Who is asked by a search for this property.
+    fn reach(&self, _: PropertyId, _: &Predicate) -> Reach {
+        Reach::Here
     }
 }

@@ -34,7 +34,7 @@ pub mod window;
 pub mod wire;
 pub mod write;
 
-pub use catalog::{Catalog, Statistics};
+pub use catalog::{Catalog, Reach, Statistics};
 pub use cell::{Cell, PropertyColumn, PropertyValue};
 pub use choices::{Choices, Members};
 pub use error::{GraphError, Result};
@@ -42,7 +42,7 @@ pub use id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdS
 pub use names::Names;
 pub use numbering::{LabelNumbering, Numbering};
 pub use predicate::{Comparison, Predicate, TextTest};
-pub use read_context::{Budget, CancelToken, ReadContext, TraceId};
+pub use read_context::{Budget, CancelToken, ReadContext, SpanPlace, TraceId};
 pub use schema::{
     Cardinality, Declaration, Encoding, IndexSchema, LabelSchema, Properties, PropertyId, PropertySchema, Schema, TypeSet,
 };

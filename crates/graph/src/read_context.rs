@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{GraphError, Result};
 
 /// The limits of one reader. By default there are none. Clones share the token and the budget. A view does not take from the budget:
@@ -23,19 +25,35 @@ pub struct ReadContext {
 
 /// The number of a query in traces. What threads and machines do for one query has the same number. It is unique in this process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct TraceId(pub u64);
+pub struct TraceId {
+    pub number: u64,
+    /// The span that asks for the query, if somebody collects spans of several processes.
+    pub within: Option<SpanPlace>,
+}
+
+/// A span in a trace that leads through several processes, as W3C's `traceparent` names it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct SpanPlace {
+    pub trace: u128,
+    pub span: u64,
+}
 
 impl TraceId {
     /// The number of a new query.
     pub fn fresh() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        Self(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+        Self { number: LAST.fetch_add(1, Ordering::Relaxed) + 1, within: None }
+    }
+
+    /// The same, for which a span asks.
+    pub fn within(self, within: Option<SpanPlace>) -> Self {
+        Self { within, ..self }
     }
 }
 
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.number.fmt(f)
     }
 }
 

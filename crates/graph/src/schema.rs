@@ -315,6 +315,15 @@ pub struct IndexSchema {
     pub of: PropertyId,
     /// No two elements share a value.
     pub unique: bool,
+    /// In a graph of several shards, a directory says which of them may have a value.
+    pub routed: bool,
+}
+
+impl IndexSchema {
+    /// A plain index.
+    pub fn new(of: PropertyId) -> Self {
+        Self { of, unique: false, routed: false }
+    }
 }
 
 impl Schema {

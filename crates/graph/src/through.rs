@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Statistics};
+use crate::catalog::{Catalog, Reach, Statistics};
 use crate::cell::{Cell, PropertyColumn};
 use crate::error::Result;
 use crate::id::{EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, KeyId, LabelId, VertexId};
@@ -62,6 +62,11 @@ impl<T: Through> Catalog for T {
 
     fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
         self.through()?.candidates(of, predicate)
+    }
+
+    fn reach(&self, of: PropertyId, predicate: &Predicate) -> Reach {
+        // A search of a view that cannot be read says why.
+        self.through().map_or(Reach::Here, |view| view.reach(of, predicate))
     }
 }
 
@@ -148,6 +153,10 @@ impl<T: Through> GraphView for T {
 
     fn sources(&self) -> Result<Vec<(String, Vec<u8>)>> {
         self.through()?.sources()
+    }
+
+    fn listed_shards(&self, of: PropertyId, hashes: &[u64]) -> Result<Option<Vec<Vec<u16>>>> {
+        self.through()?.listed_shards(of, hashes)
     }
 
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {

@@ -319,6 +319,12 @@ pub trait GraphView: Catalog {
         Ok(Vec::new())
     }
 
+    /// Of a shard: which shards its part of the directory lists for the hash of a value of a property, for each of some hashes. `None`
+    /// if it has no directory. See [`list_shards`](crate::ShardWrite::list_shards).
+    fn listed_shards(&self, _of: PropertyId, _hashes: &[u64]) -> Result<Option<Vec<Vec<u16>>>> {
+        Ok(None)
+    }
+
     /// Another view of exactly the same graph, for another thread. `None` if there can be none: for a
     /// [`GraphWrite`](crate::GraphWrite), or if the graph has changed since the view was taken.
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {

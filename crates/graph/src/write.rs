@@ -85,6 +85,13 @@ pub trait GraphWrite: GraphView {
     /// Fails if two elements share a value. From then on, a write that would make two elements share one fails.
     fn declare_unique(&mut self, of: PropertyId) -> Result<bool>;
 
+    /// Makes the index of a property routed: in a graph of several shards, a directory says which of them may have a value. Then a
+    /// search for a value asks only these. Builds the index if there is none. Returns false if the index was already routed.
+    /// O(elements of the label).
+    ///
+    /// In a graph that is one store, it says what the index would be in shards, and changes nothing else.
+    fn declare_routed(&mut self, of: PropertyId) -> Result<bool>;
+
     /// Declares whether every element of `label` must have a value under `key`. Fails if an element has none.
     ///
     /// From then on, removing the value fails, and so does the commit of an element without it.
@@ -131,6 +138,10 @@ pub trait ShardRead: GraphView {
 pub trait ShardWrite: GraphWrite + ShardRead {
     /// Fails if a commit would: if a new element lacks a property that its label requires.
     fn can_commit(&self) -> Result<()>;
+
+    /// Adds entries to the part of the directory that is in this shard: the hash of a value of a property, and a shard that may have
+    /// it. They stay until the index of the property is dropped.
+    fn list_shards(&mut self, of: PropertyId, entries: &[(u64, u16)]) -> Result<()>;
 
     /// Drops the name of a key that no label of the graph has. A shard by itself drops no key, because others may have it.
     fn drop_key(&mut self, key: KeyId) -> Result<()>;

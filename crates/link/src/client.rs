@@ -13,8 +13,9 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use mangrove_cluster::gateway::Peer;
+use mangrove_cluster::service::Calls;
 use mangrove_cluster::wire::{Call, Reply, SentError};
-use mangrove_graph::{GraphError, ReadContext, Result};
+use mangrove_graph::{GraphError, ReadContext, Result, SpanPlace};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -44,7 +45,8 @@ const QUIET: Duration = Duration::from_millis(100);
 /// If it does not say so in this time, who can ask another node does.
 const MUTE: Duration = Duration::from_millis(250);
 
-type Outcome = Result<Reply, SentError>;
+/// What a node has replied, and the bytes of that.
+type Outcome = (Result<Reply, SentError>, usize);
 
 /// A connection to a node.
 pub struct Link {
@@ -52,6 +54,7 @@ pub struct Link {
     calls: mpsc::Sender<Frame>,
     waiting: Arc<Waiting>,
     last: AtomicU64,
+    counts: Arc<Calls>,
 }
 
 struct Waiting {
@@ -97,6 +100,11 @@ impl Link {
         })
     }
 
+    /// The same, whose calls are counted here from now on.
+    pub fn counting(self, counts: Arc<Calls>) -> Self {
+        Self { counts, ..self }
+    }
+
     /// Whether the connection has ended.
     pub fn is_gone(&self) -> bool {
         self.waiting.is_gone.load(Ordering::Acquire) || self.calls.is_closed()
@@ -106,8 +114,12 @@ impl Link {
         GraphError::Unavailable(format!("the connection to the node at {} has ended", self.address))
     }
 
-    fn send(&self, request: &frames::Request) -> Result<()> {
-        let frame = frame(request)?;
+    fn send(&self, number: u64, call: &Call, within: Option<SpanPlace>) -> Result<()> {
+        let frame = match within {
+            None => frame(&frames::Request::Call(number, call))?,
+            Some(span) => frame(&frames::Request::Traced(number, span, call))?,
+        };
+        self.counts.called(call.kind(), frame.len());
         self.calls.blocking_send(frame).map_err(|_| self.gone())
     }
 
@@ -119,7 +131,7 @@ impl Link {
             None if hearing.heard.max(since).elapsed() < QUIET => false,
             None => {
                 // Behind calls that wait to be sent, a ping would tell nothing.
-                let sent = frame(&frames::Request::Ping).is_ok_and(|ping| self.calls.try_send(ping).is_ok());
+                let sent = frame(&frames::Request::<Call>::Ping).is_ok_and(|ping| self.calls.try_send(ping).is_ok());
                 hearing.pinged = sent.then(Instant::now);
                 false
             }
@@ -135,14 +147,26 @@ impl Link {
         if gives_up && self.is_mute(since) {
             return Err(self.mute());
         }
+        let kind = call.kind();
+        self.counts.begun(kind);
+        let reply = self.asked(call, since, limits, gives_up);
+        self.counts.ended(kind, since.elapsed(), reply.is_err());
+        reply
+    }
+
+    /// Sends a call, and waits for its reply.
+    fn asked(&self, call: &Call, since: Instant, limits: Option<&ReadContext>, gives_up: bool) -> Result<Reply> {
         let number = self.last.fetch_add(1, Ordering::Relaxed);
         let (reply, received) = sync_channel(1);
         self.waiting.replies().insert(number, reply);
-        let sent = self.send(&frames::Request::Call(number, call.clone()));
+        let sent = self.send(number, call, limits.and_then(|limits| limits.trace.within));
         let outcome = sent.and_then(|()| {
             loop {
                 match received.recv_timeout(LOOK) {
-                    Ok(outcome) => return outcome.map_err(GraphError::from),
+                    Ok((reply, bytes)) => {
+                        self.counts.replied(call.kind(), bytes);
+                        return reply.map_err(GraphError::from);
+                    }
                     Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
                     Err(RecvTimeoutError::Timeout) if self.is_gone() => return Err(self.gone()),
                     Err(RecvTimeoutError::Timeout) => {}
@@ -153,7 +177,7 @@ impl Link {
                 };
                 if let Err(error) = is_over {
                     // Who stops waits for nothing.
-                    let _ = frame(&frames::Request::Cancel(number)).map(|cancel| self.calls.try_send(cancel));
+                    let _ = frame(&frames::Request::<Call>::Cancel(number)).map(|cancel| self.calls.try_send(cancel));
                     return Err(error);
                 }
             }
@@ -174,7 +198,9 @@ impl Peer for Link {
 
     fn tell(&self, call: Call) {
         // Without a connection, the node has ended the session, and with it what this call would end.
+        let kind = call.kind();
         let Ok(frame) = frame(&frames::Request::Tell(call)) else { return };
+        self.counts.called(kind, frame.len());
         match tokio::runtime::Handle::try_current() {
             // A thread that carries messages must not wait for them.
             Ok(_) => {
@@ -226,7 +252,7 @@ where
         }
     });
     let (calls, to_send) = mpsc::channel(CALLS_MAX);
-    let hello = frame(&frames::Request::Name(name.to_owned()))?;
+    let hello = frame(&frames::Request::<Call>::Name(name.to_owned()))?;
     calls.send(hello).await.map_err(|error| cannot(address, error))?;
     let stream = futures_util::stream::unfold(to_send, |mut to_send| async move {
         let frame: Frame = to_send.recv().await?;
@@ -239,7 +265,7 @@ where
     let replies = replies.map_err(|status| cannot(address, format!("{}; {hint}", status.message())))?.into_inner();
     let waiting = Arc::new(Waiting::new());
     tokio::spawn(listen(replies, waiting.clone()));
-    Ok(Link { address: address.to_owned(), calls, waiting, last: AtomicU64::new(0) })
+    Ok(Link { address: address.to_owned(), calls, waiting, last: AtomicU64::new(0), counts: Arc::default() })
 }
 
 /// Gives replies to those who wait for them, until the connection ends.
@@ -248,7 +274,7 @@ async fn listen(mut replies: Streaming<Frame>, waiting: Arc<Waiting>) {
         let Ok(Response { number, reply }) = read(&message) else { break };
         waiting.has_heard();
         if let Some(wanted) = waiting.replies().remove(&number) {
-            let _ = wanted.send(reply); // whoever asked may have stopped
+            let _ = wanted.send((reply, message.len())); // whoever asked may have stopped
         }
     }
     waiting.is_gone.store(true, Ordering::Release);

@@ -2,24 +2,26 @@
 
 use bytes::{Buf, BufMut, Bytes};
 use mangrove_cluster::wire::{Call, Reply, SentError, from_bytes, to_bytes};
-use mangrove_graph::Result;
+use mangrove_graph::{Result, SpanPlace};
 use serde::{Deserialize, Serialize};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// What a client says.
+/// What a client says. Who sends a call need not own it: a reference has the same bytes.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Request {
+pub enum Request<C = Call> {
     /// Who it is, for those who wait for it. The first message.
     Name(String),
     /// A call. Its reply has the same number.
-    Call(u64, Call),
+    Call(u64, C),
     /// A call that has no reply.
-    Tell(Call),
+    Tell(C),
     /// Nobody waits for the reply of this number any more.
     Cancel(u64),
     /// Is the node there? It says so at once, whatever else it does.
     Ping,
+    /// A call that is a part of a trace.
+    Traced(u64, SpanPlace, C),
 }
 
 /// The number of the reply to a ping.

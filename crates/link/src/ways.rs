@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use mangrove_cluster::Placement;
 use mangrove_cluster::gateway::{Gateway, Peer, Peers, ShardNode, Sought, Way};
 use mangrove_cluster::log::{GraphRecord, Member};
+use mangrove_cluster::node::Node;
+use mangrove_cluster::service::Calls;
 use mangrove_cluster::wire::{Call, Reply};
 use mangrove_graph::{GraphError, Result};
 use thiserror::Error;
@@ -101,7 +103,7 @@ pub fn find(address: &GraphAddress, name: &str) -> Result<Nodes> {
                 let links = HashMap::from([(node.clone(), Arc::new(link))]);
                 let seeds = address.nodes.clone();
                 let state = State { seeds, members, writer, asked: Some(Instant::now()), links, ..State::default() };
-                return Ok(Nodes::Shards(Ways::new(name.to_owned(), identity, graph, None, state)));
+                return Ok(Nodes::Shards(Ways::new(name.to_owned(), identity, graph, Arc::default(), None, state)));
             }
             Ok((Reply::Lake(hello), link)) => {
                 return Ok(Nodes::Lake(LakeWays::new(&address.nodes, node, name, identity, hello, link)));
@@ -120,6 +122,8 @@ struct Found {
     name: String,
     identity: Option<Identity>,
     graph: GraphRecord,
+    /// The calls of other nodes.
+    counts: Arc<Calls>,
     /// The node of this process and where others reach it, if it is one.
     own: Option<(String, Arc<dyn Peer>)>,
     state: Mutex<State>,
@@ -153,7 +157,7 @@ impl Ways {
         match find(address, name)? {
             Nodes::Shards(ways) => Ok(ways),
             Nodes::Lake(_) => Err(GraphError::Invalid(format!(
-                "{} is a lake: its nodes keep no shards and no log, so there is nothing to move, to remove or to back up",
+                "{} is a lake: its nodes keep no shards and no log, so there is nothing to move, to remove, to finalize or to back up",
                 address.graph
             ))),
         }
@@ -163,16 +167,19 @@ impl Ways {
         name: String,
         identity: Option<Identity>,
         graph: GraphRecord,
+        counts: Arc<Calls>,
         own: Option<(String, Arc<dyn Peer>)>,
         state: State,
     ) -> Self {
-        Self(Arc::new(Found { name, identity, graph, own, state: Mutex::new(state), tried: Condvar::new() }))
+        Self(Arc::new(Found { name, identity, graph, counts, own, state: Mutex::new(state), tried: Condvar::new() }))
     }
 
-    /// The ways from a node to all nodes: to itself, within this process, and to the others. `address` is where others reach it.
-    pub fn of_node(graph: GraphRecord, name: &str, address: &str, own: Arc<dyn Peer>, identity: Option<Identity>) -> Self {
+    /// The ways from a node to all nodes: to itself, within this process, and to the others. `address` is where others reach it. Calls of others are
+    /// counted as its own.
+    pub fn of_node(node: &Node, name: &str, address: &str, own: Arc<dyn Peer>, identity: Option<Identity>) -> Self {
         let state = State { seeds: vec![address.to_owned()], ..State::default() };
-        Self::new(name.to_owned(), identity, graph, Some((address.to_owned(), own)), state)
+        let (graph, counts) = (node.graph().clone(), node.counts().asked.clone());
+        Self::new(name.to_owned(), identity, graph, counts, Some((address.to_owned(), own)), state)
     }
 
     /// The graph and its members.
@@ -292,6 +299,7 @@ impl Found {
         }
         drop(state);
         let made = Link::connect(address, &self.name, self.identity.as_ref());
+        let made = made.map(|link| link.counting(self.counts.clone()));
         let made = made.and_then(|link| match link.call(&Call::Hello, None)? {
             Reply::Hello { graph, .. } if graph.id == self.graph.id => Ok(link),
             _ => Err(GraphError::Unavailable(format!("the node at {address} has another graph"))),

@@ -43,8 +43,8 @@ pub fn about(database: &Database) -> Result<Json, StoreError> {
         Json::Object(entries.collect())
     };
     let indexes = schema.indexes.iter().map(|index| {
-        let IndexSchema { of, unique } = *index;
-        json!({ "kind": of.kind.name(), "label": &*schema.label_name(of.kind, of.label), "key": &*schema.key_name(of.key), "unique": unique })
+        let IndexSchema { of, unique, routed } = *index;
+        json!({ "kind": of.kind.name(), "label": &*schema.label_name(of.kind, of.label), "key": &*schema.key_name(of.key), "unique": unique, "routed": routed })
     });
     let stats = database.stats()?;
     Ok(json!({

@@ -15,9 +15,10 @@ use mangrove_directory::{Bulk, CheckReport, Patience, Store, StoreStats, Transac
 use mangrove_graph::{GraphError, GraphView, GraphWrite, KeyId, LabelId, Numbering, ReadContext, Result};
 use mangrove_ingest::Progress;
 use mangrove_lake::LakeChanges;
-use mangrove_query::{Fleet, Parameters, Query, QueryOptions};
+use mangrove_query::{Fleet, Parameters, Query, QueryOptions, StartPart};
 
 use crate::bookmark::Bookmark;
+use crate::cluster::NodeHeard;
 use crate::stream::Rows;
 
 /// Takes a view of a graph.
@@ -53,6 +54,14 @@ pub trait Backend: Send + Sync {
         Err(GraphError::Invalid("only a graph on many nodes has bookmarks: here each reader sees the last commit".into()))
     }
 
+    /// The graph as it was at a commit that [`ViewInShards::keep`] has kept, in this process or in another one.
+    ///
+    /// # Errors
+    /// If it is kept no longer, if the bookmark is of another graph, or if the limits end the wait.
+    fn view_at(&self, _at: Bookmark, _limits: &ReadContext) -> Result<Box<dyn BackendView>> {
+        Err(GraphError::Invalid(NOT_IN_SHARDS.into()))
+    }
+
     /// Begins to write on behalf of `writer`. Waits for another writer's transaction as long as `patience` lasts.
     ///
     /// # Errors
@@ -79,6 +88,11 @@ pub trait Backend: Send + Sync {
     fn check(&self) -> Result<CheckReport>;
 
     fn stats(&self) -> Result<StoreStats>;
+
+    /// The nodes of the graph, and how they are; `None` if it is not on nodes.
+    fn nodes(&self) -> Result<Option<Vec<NodeHeard>>> {
+        Ok(None)
+    }
 
     /// Looks for files that others have added, changed or removed. Views taken from now on see them. A database has no such files.
     fn refresh(&self) -> Result<LakeChanges> {
@@ -123,10 +137,29 @@ pub trait BackendView: GraphView + Send {
         None
     }
 
+    /// The shards of the graph; `None` if it has none.
+    fn shards(&self) -> Option<&dyn ViewInShards> {
+        None
+    }
+
     /// The key that orders the edges of a label in a copy, if the schema does not name it.
     fn noted_time(&self, _label: LabelId) -> Option<KeyId> {
         None
     }
+}
+
+/// Why shards of an embedded database cannot be read one by one.
+pub(crate) const NOT_IN_SHARDS: &str = "the graph is no graph on nodes, so it has no shards";
+
+/// A consistent graph in shards. Each element is in one of them.
+pub trait ViewInShards {
+    fn count(&self) -> u16;
+
+    /// Lets others read the same state for some minutes. Gives its commit.
+    fn keep(&self) -> Bookmark;
+
+    /// The elements of one shard, within the limits of the view; `None` if there is no such shard.
+    fn shard(&self, shard: u16) -> Option<StartPart>;
 }
 
 /// A graph of which several processes have parts.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mangrove_directory::{CheckReport, Patience, StoreStats, Writer};
-use mangrove_graph::{Declaration, ElementKind, GraphError, GraphWrite, PropertyId, ReadContext, Schema};
+use mangrove_graph::{Declaration, ElementKind, GraphError, GraphWrite, IndexSchema, PropertyId, ReadContext, Schema};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
 use mangrove_lake::{GraphArOptions, GraphArReport, Lake, LakeChanges, LakeOptions};
 use mangrove_layout::Layout;
@@ -15,7 +15,7 @@ use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Paramet
 use crate::analyze::Projections;
 use crate::backend::{AGAIN_MAX, Backend, BackendTransaction, BackendView, BulkLoad, options_over, read_view};
 use crate::bookmark::Bookmark;
-use crate::cluster::{self, Connected, GraphAddress};
+use crate::cluster::{self, Connected, GraphAddress, NodeHeard};
 use crate::declare;
 use crate::direct::{DirectReads, DirectWrites};
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
@@ -26,6 +26,7 @@ use crate::layout::{LayoutOptions, LayoutReport, order_of_export, reorder, tried
 use crate::memory::Memory;
 use crate::open::{self, DatabaseState};
 use crate::paths::KeptPaths;
+use crate::shards::{OnShard, ShardAt, Shards, must_only_read, shards_of};
 use crate::slow::{SlowLog, SlowQuery, Watch};
 use crate::stream::{Again, ResultStream, Rows};
 use crate::streams::Stream;
@@ -221,10 +222,62 @@ impl Database {
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<ResultStream, QueryError> {
-        let written = query.into();
+        self.query_in(query.into(), parameters, options, None)
+    }
+
+    /// The same, of the whole graph or of one shard.
+    pub(crate) fn query_in(
+        &self,
+        written: Written<'_>,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        shard: Option<ShardAt>,
+    ) -> Result<ResultStream, QueryError> {
         self.guarded(&|| format!("running {written}"), || {
-            self.run_helped(&self.shared.prepared.read(&written)?, parameters, options, true)
+            self.run_helped(&self.shared.prepared.read(&written)?, parameters, options, true, shard)
         })
+    }
+
+    /// How the results of a query can be read. Those of many queries over a graph on nodes can be read shard by shard, for example by many
+    /// processes at the same time: queries that begin with `V()` or `E()` and treat each traverser by itself, without `order()`, `limit()`,
+    /// `dedup()`, `count()`, side effects and the like. Together, the results from all shards are those of the query, in some order.
+    ///
+    /// ```no_run
+    /// # let (nobody, options) = (mangrove::Parameters::new(), mangrove::QueryOptions::default());
+    /// use mangrove::{Database, ShardAt, Shards};
+    ///
+    /// let db = Database::connect("mangrove://127.0.0.1:7701/air")?;
+    /// let query = "g.V().hasLabel('airport').out('route').values('city')";
+    /// match db.shards(query, &nobody, &options)? {
+    ///     Shards::Apart { count, at } => {
+    ///         for shard in 0..count {
+    ///             let cities = db.on_shard(ShardAt { shard, at }).query(query, &nobody, &options)?;
+    ///             println!("{} in shard {shard}", cities.count());
+    ///         }
+    ///     }
+    ///     Shards::Whole { why } => println!("all together, because {why}"),
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the query cannot be planned, or if no node answers.
+    pub fn shards<'q>(
+        &self,
+        query: impl Into<Written<'q>>,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Shards, QueryError> {
+        let written = query.into();
+        self.guarded(&|| format!("splitting {written}"), || {
+            let query = self.shared.prepared.read(&written)?;
+            shards_of(&self.shared, &query, parameters, &self.shared.procedures.options(options))
+        })
+    }
+
+    /// One shard of a graph on nodes, to be read at a commit that [`shards`](Self::shards) gave to this process or to another one.
+    pub fn on_shard(&self, shard: ShardAt) -> OnShard<'_> {
+        OnShard { database: self, shard }
     }
 
     /// Runs a query that only reads, on demand. It holds a snapshot until it ends. It ends with its last result, when you close or
@@ -239,11 +292,21 @@ impl Database {
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<Stream, QueryError> {
-        let written = query.into();
+        self.stream_in(query.into(), parameters, options, None)
+    }
+
+    /// The same, of the whole graph or of one shard.
+    pub(crate) fn stream_in(
+        &self,
+        written: Written<'_>,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        shard: Option<ShardAt>,
+    ) -> Result<Stream, QueryError> {
         self.guarded(&|| format!("running {written}"), || {
             let query = self.shared.prepared.read(&written)?;
             let place = self.shared.streams.enter()?;
-            let results = self.run_helped(&query, parameters, options, place.is_helped())?;
+            let results = self.run_helped(&query, parameters, options, place.is_helped(), shard)?;
             // A write is not undone, so its results do not expire either.
             Ok(Stream::new(results, place, options.timeout.filter(|_| !query.writes())))
         })
@@ -260,7 +323,9 @@ impl Database {
         parameters: &Parameters,
         options: &QueryOptions,
         is_helped: bool,
+        shard: Option<ShardAt>,
     ) -> Result<ResultStream, QueryError> {
+        shard.map_or(Ok(()), |_| must_only_read(query))?;
         let mut watch = Watch::new(&self.slow, query.text());
         let reports = self.shared.reports.clone();
         let memory = Memory::new(options);
@@ -280,8 +345,12 @@ impl Database {
         }
         let options = QueryOptions { crew: is_helped.then(|| self.crew.clone()), ..options.clone() };
         let started = Instant::now();
-        let begun = self.shared.begin_reading(query, parameters, &options)?;
-        let again = self.is_far().then(|| {
+        let begun = match shard {
+            None => self.shared.begin_reading(query, parameters, &options)?,
+            Some(shard) => self.shared.begin_on_shard(query, parameters, &options, shard)?,
+        };
+        // The other shards are read at the same commit, so there is no newer one for this.
+        let again = (self.is_far() && shard.is_none()).then(|| {
             let (shared, query, parameters) = (self.shared.clone(), query.clone(), parameters.clone());
             Again::new(move || shared.begin_reading(&query, &parameters, &options.since(started)))
         });
@@ -555,6 +624,24 @@ impl Database {
         })
     }
 
+    /// Makes an index routed: in a graph on nodes, a search for a value asks a directory, and then only the shards that may have it.
+    /// Makes the index if there is none, and makes it unique if that is wanted. Returns false if it was all this already. O(elements
+    /// of the label). A database on this machine has no shards: there, it only stays with copies and exports.
+    pub fn create_routed_index(
+        &self,
+        kind: Option<ElementKind>,
+        label: &str,
+        key: &str,
+        unique: bool,
+    ) -> Result<bool, StoreError> {
+        self.writing("creating a routed index", |graph| {
+            let of = declare::known(graph.schema(), kind, label, key)?;
+            let made = if unique { graph.declare_unique(of)? } else { declare::index(graph, of)? };
+            let routed = graph.declare_routed(of)?;
+            Ok(made || routed)
+        })
+    }
+
     /// Drops an index. Returns false if there was none.
     pub fn drop_index(&self, kind: Option<ElementKind>, label: &str, key: &str) -> Result<bool, StoreError> {
         self.writing("dropping an index", |graph| {
@@ -617,11 +704,17 @@ impl Database {
             match unique {
                 Some(true) => graph.declare_unique(of).map(|_| ())?,
                 // A plain index stays, for queries that use it.
-                Some(false) if graph.schema().index(of).is_some_and(|index| index.unique) => {
-                    graph.drop_index(of)?;
-                    graph.create_index(of)?;
+                Some(false) => {
+                    if let Some(IndexSchema { routed, .. }) = graph.schema().index(of).filter(|index| index.unique).copied()
+                    {
+                        graph.drop_index(of)?;
+                        graph.create_index(of)?;
+                        if routed {
+                            graph.declare_routed(of)?;
+                        }
+                    }
                 }
-                _ => {}
+                None => {}
             }
             Ok(warnings)
         })
@@ -699,6 +792,11 @@ impl Database {
     /// Counts of elements, and sizes.
     pub fn stats(&self) -> Result<StoreStats, StoreError> {
         self.guarded(&|| "collecting statistics".into(), || Ok(self.shared.backend.stats()?))
+    }
+
+    /// The nodes of a graph on many nodes, and how they are; `None` for other graphs.
+    pub fn nodes(&self) -> Result<Option<Vec<NodeHeard>>, StoreError> {
+        self.guarded(&|| "asking the nodes how they are".into(), || Ok(self.shared.backend.nodes()?))
     }
 
     /// Reads the whole database and reports every contradiction in it.

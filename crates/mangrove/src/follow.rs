@@ -132,7 +132,11 @@ impl Database {
         }
         let doing = format!("following the topic {}", topic.name());
         self.guarded(&|| doing.clone(), || {
-            let mut following = Following::begin(self, topic, options)?;
+            let begun = Following::begin(self, topic, options, &|| progress.cancelled());
+            let mut following = match begun {
+                Err(LoadError::Load(IngestError::Cancelled)) => return Ok(FollowReport::default()),
+                begun => begun?,
+            };
             following.run(topic, progress)?;
             self.settle();
             let Following { ingest, report, position, .. } = following;
@@ -149,6 +153,26 @@ impl Database {
                 Ok::<_, StoreError>((name, position))
             };
             found.into_iter().map(read).collect()
+        })
+    }
+}
+
+/// Where a source is taken up.
+struct Noted {
+    position: Option<Vec<u8>>,
+    schema: Arc<Schema>,
+}
+
+impl Noted {
+    /// Reads it in the turn of a writer. Otherwise, the last batch of a process that has just ended could be missing: it may be on its way into
+    /// the log, or to the shards.
+    fn of(backend: &dyn Backend, source: &str, cancelled: &dyn Fn() -> bool) -> Result<Self, IngestError> {
+        patiently(source, cancelled, &mut || {
+            let transaction = backend.begin(Writer::this_thread(), Patience { timeout: None, cancelled })?;
+            let view = transaction.view();
+            let found = Self { position: noted(view, source)?, schema: view.schema().clone() };
+            transaction.commit()?; // then what it has read is there for good
+            Ok(found)
         })
     }
 }
@@ -174,16 +198,20 @@ struct Following<'a> {
 }
 
 impl<'a> Following<'a> {
-    fn begin(database: &'a Database, topic: &mut dyn Topic, options: &'a FollowOptions) -> Result<Self, LoadError> {
-        let (source, view) = (&options.source, database.backend().view(None)?);
-        let stored = noted(&*view, source)?;
+    fn begin(
+        database: &'a Database,
+        topic: &mut dyn Topic,
+        options: &'a FollowOptions,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Self, LoadError> {
+        let source = &options.source;
+        let Noted { position: stored, schema } = Noted::of(database.backend(), source, cancelled)?;
         let mut position = match &stored {
             Some(bytes) => SourcePosition::from_bytes(source, bytes)?,
             None => SourcePosition { topic: topic.name().into(), cluster: topic.cluster().into(), offsets: Offsets::new() },
         };
         position.must_be_of(source, topic)?;
         position.offsets = topic.start(&position.offsets, options.on_lost)?;
-        let schema = view.schema().clone();
         // The rows of a batch are counted here.
         let ingest = Ingest::new(IngestOptions { batch_rows: usize::MAX, ..options.ingest.clone() });
         let rows = options.rows.keyed(&schema);
@@ -369,19 +397,8 @@ struct Storing<'a> {
 impl Storing<'_> {
     /// Does the work, once. If nobody says whether it was done, the offsets do.
     fn run(&self, work: &mut Work<'_>) -> Result<(), IngestError> {
-        let (until, mut was_tried) = (Instant::now() + TRYING, false);
-        loop {
-            match self.in_one_transaction(work, &mut was_tried) {
-                Err(IngestError::Graph(GraphError::Busy { .. } | GraphError::Cancelled)) if (self.cancelled)() => {
-                    return Err(IngestError::Cancelled);
-                }
-                Err(error) if is_passing(&error) && Instant::now() < until && !(self.cancelled)() => {
-                    tracing::warn!(%error, source = self.source, "a batch is tried again");
-                    std::thread::sleep(PAUSE);
-                }
-                done => return done,
-            }
-        }
+        let mut was_tried = false;
+        patiently(self.source, self.cancelled, &mut || self.in_one_transaction(work, &mut was_tried))
     }
 
     fn in_one_transaction(&self, work: &mut Work<'_>, was_tried: &mut bool) -> Result<(), IngestError> {
@@ -402,6 +419,27 @@ impl Storing<'_> {
         transaction.graph().put_source(self.source, self.after)?;
         *was_tried = true;
         Ok(transaction.commit()?)
+    }
+}
+
+/// Tries something again while nodes cannot be reached.
+fn patiently<T>(
+    source: &str,
+    cancelled: &dyn Fn() -> bool,
+    work: &mut dyn FnMut() -> Result<T, IngestError>,
+) -> Result<T, IngestError> {
+    let until = Instant::now() + TRYING;
+    loop {
+        match work() {
+            Err(IngestError::Graph(GraphError::Busy { .. } | GraphError::Cancelled)) if cancelled() => {
+                return Err(IngestError::Cancelled);
+            }
+            Err(error) if is_passing(&error) && Instant::now() < until && !cancelled() => {
+                tracing::warn!(%error, source, "a transaction is tried again");
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
     }
 }
 

@@ -57,6 +57,7 @@ pub mod readers;
 mod records;
 pub mod results;
 mod scratch;
+mod shards;
 pub mod show;
 mod slow;
 mod stream;
@@ -93,9 +94,10 @@ pub use mangrove_query::procedure::{self, Procedure};
 pub use mangrove_query::stack;
 pub use mangrove_query::{
     CancelToken, CrewOptions, ExplainedStep, Explanation, Fleet, Messages, OnProfile, Parameters, Profile, QueryOptions,
-    Ran, StepProfile,
+    Ran, StartPart, StepProfile,
 };
 pub use results::Results;
+pub use shards::{OnShard, ShardAt, Shards};
 pub use slow::SlowQuery;
 pub use stream::{ResultStream, Rows};
 pub use streams::{STREAMS_MAX, Stream};

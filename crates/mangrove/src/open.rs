@@ -17,6 +17,7 @@ use crate::paths::KeptPaths;
 use crate::prepared::Prepared;
 use crate::procedures::Registry;
 use crate::scratch::{MEMORY, Scratch};
+use crate::shards::ShardAt;
 use crate::stream::Begun;
 use crate::streams;
 use crate::{Durability, OpenOptions, QueryOptions};
@@ -49,6 +50,22 @@ impl DatabaseState {
         read_view(&*self.backend, Some(&options.read_context()), |view| {
             Ok(query.execute(&mut Graph::Read(view), parameters, &options_over(view, options))?)
         })
+    }
+
+    /// Begins a query whose first step finds the elements of one shard.
+    pub fn begin_on_shard(
+        &self,
+        query: &Query,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        ShardAt { shard, at }: ShardAt,
+    ) -> Result<Begun, QueryError> {
+        let view = self.backend.view_at(at, &options.read_context())?;
+        let start = view.shards().and_then(|shards| shards.shard(shard));
+        let start = start.ok_or_else(|| GraphError::Invalid(format!("the graph has no shard {shard}")))?;
+        let options = QueryOptions { start: Some(start), ..options_over(&*view, options).into_owned() };
+        let execution = query.execute(&mut Graph::Read(&*view), parameters, &options)?;
+        Ok((execution, view))
     }
 }
 

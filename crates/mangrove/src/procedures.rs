@@ -41,7 +41,8 @@ impl Registry {
 
     /// The options of a query, with these procedures and a number for traces.
     pub fn options(&self, options: &QueryOptions) -> QueryOptions {
-        QueryOptions { procedures: self.lock().clone(), trace: TraceId::fresh(), ..options.clone() }
+        let trace = TraceId::fresh().within(options.on_profile.as_ref().and_then(|on_profile| on_profile.within));
+        QueryOptions { procedures: self.lock().clone(), trace, ..options.clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<Procedures>> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use mangrove::cluster::{Log, NodeConfig, RunningNode, make_graph};
+use mangrove::cluster::{CallKind, CallsSeen, Log, NodeConfig, NodeWatch, RunningNode, make_graph};
 use mangrove::{Database, IdSpace, Parameters, QueryOptions};
 use mangrove_cluster::log::MemoryLog;
 use tempfile::TempDir;
@@ -13,6 +13,7 @@ const NAME: &str = "test";
 /// A node with all shards of a graph.
 struct Graph {
     node: RunningNode,
+    watch: NodeWatch,
     _data: TempDir,
 }
 
@@ -32,7 +33,9 @@ impl Graph {
             store: None,
             is_cancelled: &|| false,
         };
-        Self { node: RunningNode::start(config).expect("a node"), _data: data }
+        let mut watch = None;
+        let node = RunningNode::start_watched(config, |node| watch = Some(node)).expect("a node");
+        Self { node, watch: watch.expect("something to watch"), _data: data }
     }
 
     fn connect(&self) -> Database {
@@ -72,4 +75,38 @@ fn a_write_has_the_same_columns_whenever_it_runs() {
             assert_eq!(columns(&clients[client], query), first, "{query}");
         }
     }
+}
+
+/// The calls of a kind among those that a node has answered.
+fn answered(watch: &NodeWatch, kind: CallKind) -> CallsSeen {
+    let seen = watch.seen().expect("a node that runs");
+    seen.answered.into_iter().find(|calls| calls.kind == kind).expect("each kind")
+}
+
+#[test]
+fn a_node_counts_its_work_as_long_as_it_runs() {
+    let (graph, none) = (Graph::new(2), Parameters::default());
+    let watch = graph.watch.clone();
+    let before = watch.seen().expect("a node that runs");
+    assert!(before.answers && watch.answers());
+    assert_eq!((before.graph.as_str(), before.name.as_str(), before.status.shards.len()), (NAME, "node-0", 2));
+    let client = graph.connect();
+    let counted = |query: &str| {
+        let found = client.query(query, &none, &QueryOptions::default()).expect("a query");
+        found.map(|value| value.expect("a value")).count()
+    };
+    for _ in 0..3 {
+        assert_eq!(counted("g.addV('thing')"), 1);
+    }
+    assert_eq!(counted("g.V().hasLabel('thing')"), 3);
+    let after = watch.seen().expect("a node that runs");
+    assert!(after.status.is_writer && after.status.number > before.status.number);
+    assert!(after.writes.made >= 3 && after.writes.commits >= 1, "{:?}", after.writes);
+    assert!(after.log.records_written >= 1 && after.log.bytes_written > before.log.bytes_written, "{:?}", after.log);
+    assert!(after.log.records_read > before.log.records_read && after.log.records_held > 0, "{:?}", after.log);
+    let held = answered(&watch, CallKind::Hold);
+    assert!(held.calls >= 1 && held.call_bytes > 0 && held.replies == held.calls && held.reply_bytes > 0, "{held:?}");
+    assert_eq!((held.failed, held.running), (0, 0));
+    drop(graph);
+    assert!(!watch.answers());
 }

@@ -356,17 +356,19 @@ enum Fate {
 /// An embedded store whose commits have fates, one after the other, again and again.
 struct Fateful {
     store: Store,
+    /// What its views show. It may be older, and only who writes sees the store as it is.
+    shown: Store,
     fates: Arc<Mutex<std::iter::Cycle<std::vec::IntoIter<Fate>>>>,
 }
 
 impl Backend for Fateful {
     fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
-        Backend::view(&self.store, limits)
+        Backend::view(&self.shown, limits)
     }
 
     fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
-        let fate = self.fates.lock().unwrap().next().unwrap();
-        Ok(Box::new(FatefulTransaction { inner: Backend::begin(&self.store, writer, patience)?, fate }))
+        let (inner, fates) = (Backend::begin(&self.store, writer, patience)?, self.fates.clone());
+        Ok(Box::new(FatefulTransaction { inner, fates, has_written: false }))
     }
 
     fn is_read_only(&self) -> bool {
@@ -392,11 +394,14 @@ impl Backend for Fateful {
 
 struct FatefulTransaction {
     inner: Box<dyn BackendTransaction>,
-    fate: Fate,
+    fates: Arc<Mutex<std::iter::Cycle<std::vec::IntoIter<Fate>>>>,
+    /// Of one that has written nothing, it is known what became of it.
+    has_written: bool,
 }
 
 impl BackendTransaction for FatefulTransaction {
     fn graph(&mut self) -> &mut dyn GraphWrite {
+        self.has_written = true;
         self.inner.graph()
     }
 
@@ -410,7 +415,8 @@ impl BackendTransaction for FatefulTransaction {
 
     fn commit(self: Box<Self>) -> Result<()> {
         let unsaid = || Err(GraphError::OutcomeUnknown("nobody says".into()));
-        match self.fate {
+        let fate = self.has_written.then(|| self.fates.lock().unwrap().next().unwrap());
+        match fate.unwrap_or(Fate::Made) {
             Fate::Made => self.inner.commit(),
             Fate::MadeUnsaid => self.inner.commit().and_then(|()| unsaid()),
             Fate::LostUnsaid => unsaid(),
@@ -444,9 +450,28 @@ fn a_commit_of_which_nobody_knows_is_made_once() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path().join("db.mg"), &OpenOptions::default()).unwrap();
         let fates = Arc::new(Mutex::new(fates.into_iter().cycle()));
-        let database = Database::over(Fateful { store, fates }, directory.path());
+        let database = Database::over(Fateful { shown: store.clone(), store, fates }, directory.path());
         let report = follow(&database, &Records::edges(0..100, 2), &edges()).unwrap();
         assert_eq!((report.records, report.loaded.edge_count()), (100, 100));
         assert_eq!(numbers(&database), (0..100).collect::<Vec<_>>());
     }
+}
+
+/// A process that ends has written its last batch just before the next one begins.
+#[test]
+fn who_begins_knows_what_was_stored_just_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let [store, before] =
+        ["now", "before"].map(|name| Store::open(directory.path().join(name), &OpenOptions::default()).unwrap());
+    let records = Records::edges(0..50, 2);
+    let over = |store: &Store, shown: &Store| {
+        let fates = Arc::new(Mutex::new(vec![Fate::Made].into_iter().cycle()));
+        Database::over(Fateful { store: store.clone(), shown: shown.clone(), fates }, directory.path())
+    };
+    let now = over(&store, &store);
+    assert_eq!(follow(&now, &records, &edges()).unwrap().records, 50);
+    let stale = over(&store, &before);
+    (50..80).for_each(|number| records.add(0, &edge(number)));
+    assert_eq!(follow(&stale, &records, &edges()).unwrap().records, 30);
+    assert_eq!(numbers(&now), (0..80).collect::<Vec<_>>());
 }

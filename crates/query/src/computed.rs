@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::Float64Array;
 use mangrove_graph::{
     Adjacency, Catalog, Cell, Distance, EdgeId, EdgeRef, ElementId, ElementIds, ElementKind, Elements, ExternalId, Filter,
-    GraphError, GraphView, Hop, KeyId, LabelId, Numbering, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor,
-    Scanned, Schema, SearchCursor, Statistics, Value, ValueType, VertexId, scan_and_read,
+    GraphError, GraphView, Hop, KeyId, LabelId, Numbering, Predicate, PropertyColumn, PropertyId, Reach, Result, Scan,
+    ScanCursor, Scanned, Schema, SearchCursor, Statistics, Value, ValueType, VertexId, scan_and_read,
 };
 
 use crate::error::{QueryError, Result as QueryResult};
@@ -171,6 +171,10 @@ impl<V: Deref<Target: GraphView>> Catalog for WithComputed<V> {
 
     fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
         self.view.candidates(of, predicate)
+    }
+
+    fn reach(&self, of: PropertyId, predicate: &Predicate) -> Reach {
+        self.view.reach(of, predicate)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mangrove_graph::{EdgeRef, GraphView, ReadContext, VertexId};
+use mangrove_graph::{EdgeRef, GraphView, ReadContext, Value, VertexId};
 
 /// Traversers go from node to node if at least so many are expected to move. A part of a mesh costs its node three messages and a
 /// thread; with fewer traversers, the query is quicker step by step.
@@ -17,6 +17,12 @@ pub trait Fleet: fmt::Debug + Send + Sync {
 
     /// The node that has an edge with its properties.
     fn node_of_edge(&self, edge: &EdgeRef) -> u16;
+
+    /// The node that has the vertex with an id in the form users see, if there is such a vertex; `None` if it is not known which node
+    /// that would be.
+    fn node_of_id(&self, _id: &Value) -> Option<u16> {
+        None
+    }
 
     /// Gives each node its message, all at the same time, and waits within the limits of the query. One outcome for each message, in
     /// their order.

@@ -34,14 +34,17 @@ use std::sync::Arc;
 use mangrove_graph::GraphView;
 
 use computed::Computed;
+use plan::mesh::Meshed;
 
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
-pub use execute::{Execution, Items, MapColumn, Maps, Pace, bytes_target, own_maps, run_fragment, run_stages, whole_maps};
+pub use execute::{
+    Execution, Items, MapColumn, Maps, Pace, bytes_target, own_maps, run_fragment, run_stages, stages_budget, whole_maps,
+};
 pub use fleet::{Fleet, MeshFleet, MeshPart, MeshRan, Owners, Ran};
 pub use mangrove_graph::CancelToken;
 pub use optimize::{ExplainedStep, Explanation};
-pub use options::{Graph, OnProfile, Parameters, QueryOptions};
+pub use options::{Graph, OnProfile, Parameters, QueryOptions, StartPart};
 pub use plan::shape::{Outlook, Shape};
 pub use procedure::{Procedure, Procedures};
 pub use profile::{Messages, Profile, StepProfile};
@@ -148,6 +151,17 @@ impl Query {
         Ok(plan)
     }
 
+    /// Why the query can only be read as a whole; `None` if it can be read in parts. Then the results from all parts of the graph are
+    /// those of the query, in some order: see [`QueryOptions::start`].
+    pub fn whole_because(
+        &self,
+        view: &dyn GraphView,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Option<String>> {
+        Ok(plan::apart::whole_because(&self.plan(view, parameters, options)?))
+    }
+
     /// The properties that the query computes.
     fn computed(&self, plan: &plan::Plan, view: &dyn GraphView) -> Result<Option<Arc<Computed>>> {
         Computed::of(&plan.traversal, view.schema()).map_err(|e| e.in_text(&self.text))
@@ -167,7 +181,9 @@ impl Query {
         };
         if let Some(fleet) = &options.fleet {
             for (step, how) in explanation.steps.iter_mut().zip(execute::on_nodes(&plan, &**fleet)) {
-                (step.on_nodes, step.between_nodes) = (how.in_run, how.in_mesh);
+                step.on_nodes = how.in_run;
+                step.between_nodes = how.meshed == Meshed::Taken;
+                step.in_parts = how.meshed == Meshed::InParts;
             }
         }
         Ok(explanation)

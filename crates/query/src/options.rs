@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{Budget, CancelToken, GraphView, GraphWrite, ReadContext, TraceId, Value};
+use mangrove_graph::{Budget, CancelToken, GraphView, GraphWrite, ReadContext, SpanPlace, TraceId, Value};
 
 use crate::crew::Crew;
 use crate::fleet::Fleet;
@@ -50,6 +50,8 @@ pub struct QueryOptions {
     pub crew: Option<Arc<Crew>>,
     /// The nodes that may run steps, if the graph is on nodes. A database sets its own.
     pub fleet: Option<Arc<dyn Fleet>>,
+    /// The part of the graph in which the first step finds its elements; `None` for all of it. A database sets its own.
+    pub start: Option<StartPart>,
     /// The number of the query in traces. A database sets its own.
     pub trace: TraceId,
     /// The procedures that `call()` may run. A database sets its own.
@@ -58,11 +60,26 @@ pub struct QueryOptions {
 
 /// What to do with the profile of a query that has ended: at its last result, by an error, or because nobody wanted more.
 #[derive(Clone)]
-pub struct OnProfile(pub Arc<dyn Fn(&Profile) + Send + Sync>);
+pub struct OnProfile {
+    pub told: Arc<dyn Fn(&Profile) + Send + Sync>,
+    /// The span that asks for the query: what nodes do for it is a part of that.
+    pub within: Option<SpanPlace>,
+}
 
 impl fmt::Debug for OnProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OnProfile")
+    }
+}
+
+/// A part of the graph that a query runs on. Together, the results from all parts are those of the query. Queries for which they are not
+/// are refused: see [`whole_because`](crate::plan::apart::whole_because).
+#[derive(Clone)]
+pub struct StartPart(pub Arc<dyn GraphView + Send + Sync>);
+
+impl fmt::Debug for StartPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StartPart")
     }
 }
 
@@ -97,6 +114,7 @@ impl Default for QueryOptions {
             on_profile: None,
             crew: None,
             fleet: None,
+            start: None,
             trace: TraceId::default(),
             procedures: Procedures::built_in().clone(),
         }

@@ -8,31 +8,33 @@
 //! query back, and one that goes ends it.
 
 pub mod client;
+mod error;
 pub mod gremlin;
+mod node;
 mod observe;
 pub mod status;
 pub mod users;
 mod web;
 pub mod wire;
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::Database;
-use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
+pub use error::ServerError;
 use gremlin::Gremlin;
 pub use gremlin::Limits;
+pub use node::{NodeMetrics, NodeTraces};
 pub use observe::LogTo;
 use observe::{Observer, Traces};
-use users::{Gatekeeper, Users, UsersError};
+use users::{Gatekeeper, Users};
 use web::{CONNECTIONS_MAX, Flight, Http, Web};
 pub use web::{TlsError, TlsFiles};
 
@@ -77,27 +79,6 @@ impl Default for ServerOptions {
             slow: None,
         }
     }
-}
-
-/// An error from starting a server.
-#[derive(Debug, Error)]
-pub enum ServerError {
-    #[error(
-        "{0} is not an address of this machine alone: to listen there, give users and TLS (--users, --tls-cert and --tls-key)"
-    )]
-    NotLoopback(SocketAddr),
-    #[error(transparent)]
-    Users(#[from] UsersError),
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    #[error("cannot listen on {address}: {error}")]
-    Listen { address: SocketAddr, error: io::Error },
-    #[error("cannot begin the log: {0}")]
-    Log(io::Error),
-    #[error("cannot send traces to {url}: {error}")]
-    Traces { url: String, error: String },
-    #[error("cannot start threads: {0}")]
-    Threads(io::Error),
 }
 
 /// A server that runs until it is stopped or dropped.

@@ -214,7 +214,7 @@ fn schema_picture(view: &dyn GraphView) -> BTreeMap<(ElementKind, String), Strin
             all.insert((kind, label.name.to_string()), label_picture(view, label));
         }
     }
-    let index = |i: &IndexSchema| (i.of.kind, schema.property_name(i.of), i.unique);
+    let index = |i: &IndexSchema| (i.of.kind, schema.property_name(i.of), i.unique, i.routed);
     let indexes: BTreeSet<_> = schema.indexes.iter().map(index).collect();
     all.insert((ElementKind::Vertex, "(indexes)".into()), format!("{indexes:?}"));
     let keys: BTreeSet<_> = schema.keys.iter().collect();

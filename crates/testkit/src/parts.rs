@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use mangrove_graph::{EdgeRef, GraphView, ReadContext, VertexId};
-use mangrove_query::{MeshPart, MeshRan, Owners, run_stages};
+use mangrove_query::{MeshPart, MeshRan, Owners, run_stages, stages_budget};
 
 /// How many parts there are.
 pub const PARTS: usize = 3;
@@ -30,7 +30,7 @@ pub fn run_parts<V: Send>(
             scope.spawn(move || {
                 let _leaving = Leaving(between);
                 let part = Part { at, view: as_view(&view), between };
-                run_stages(&message, &part, limits)
+                run_stages(&message, &part, &ReadContext { budget: stages_budget(&message), ..limits.clone() })
             })
         };
         let running: Vec<_> = views.into_iter().zip(messages).enumerate().map(run).collect();

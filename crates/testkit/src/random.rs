@@ -119,6 +119,7 @@ pub enum Op {
         label: usize,
         key: usize,
         unique: bool,
+        routed: bool,
     },
     DropIndex {
         kind: ElementKind,
@@ -387,10 +388,11 @@ fn apply(op: &Op, alive: &Alive, graph: &mut dyn GraphWrite) -> Result<Vec<u64>>
             let id = graph.external_id(vertex)?.to_value();
             graph.set_cell(ElementId::Vertex(vertex), key, Cell::One(id)).map(|()| Vec::new())
         }
-        Op::CreateIndex { kind, label, key, unique } => {
+        Op::CreateIndex { kind, label, key, unique, routed } => {
             let of = PropertyId { kind: *kind, label: ensure_label(graph, *kind, *label)?, key: ensure_key(graph, *key)? };
-            let made = if *unique { graph.declare_unique(of) } else { graph.create_index(of) };
-            made.map(|made| vec![u64::from(made)])
+            let made = if *unique { graph.declare_unique(of) } else { graph.create_index(of) }?;
+            let is_routed_now = *routed && graph.declare_routed(of)?;
+            Ok(vec![u64::from(made), u64::from(is_routed_now)])
         }
         Op::DropIndex { kind, label, key } => {
             let of = PropertyId { kind: *kind, label: ensure_label(graph, *kind, *label)?, key: ensure_key(graph, *key)? };

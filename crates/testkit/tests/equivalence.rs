@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use mangrove_graph::{EdgeRef, GraphView, IdSpace, ReadContext, VertexId};
+use mangrove_graph::{EdgeRef, ExternalId, GraphView, IdSpace, ReadContext, Value, VertexId};
 use mangrove_query::optimize::RULES;
 use mangrove_query::plan::Plan;
 use mangrove_query::{
@@ -213,6 +213,14 @@ impl Fleet for Nodes {
 
     fn node_of_edge(&self, edge: &EdgeRef) -> u16 {
         self.node_of_vertex(edge.source)
+    }
+
+    /// Each of them finds all vertices.
+    fn node_of_id(&self, id: &Value) -> Option<u16> {
+        match ExternalId::from_value(id)? {
+            ExternalId::Int(id) => Some(id.rem_euclid(PARTS as i64) as u16),
+            _ => Some(0),
+        }
     }
 
     fn run(&self, messages: Vec<(u16, Vec<u8>)>, limits: &ReadContext) -> Vec<Ran> {

@@ -29,7 +29,7 @@ pub struct NewGraph {
     shards: Option<u16>,
     /// Copies of the log, on as many brokers. With one, the graph is lost with its broker
     #[arg(long, default_value_t = 1)]
-    copies: usize,
+    pub copies: usize,
     /// Whether ids of vertices are unique in the graph (so it is unless you say it), or within their label
     #[arg(long, value_enum)]
     id_space: Option<Space>,

@@ -4,12 +4,14 @@ mod backup;
 mod certs;
 mod create;
 mod moves;
+mod python;
+mod ray;
 mod status;
 mod up;
 mod up_lake;
 
 use clap::{Args, Subcommand, ValueEnum};
-use mangrove::cluster::{self, GraphAddress};
+use mangrove::cluster::{self, GraphAddress, LakeNodeFound, NodeFound};
 
 use super::{Failure, say};
 
@@ -20,7 +22,8 @@ pub enum Cluster {
     Create(create::CreateOnce),
     /// Make certificates for the nodes of a graph, and for those who connect to them
     Certs(certs::Certs),
-    /// Make a graph, if there is none, or open a lake, and start its nodes as processes on this machine, to try it out. They are not started again if they end
+    /// Make a graph, if there is none, or open a lake, and start its nodes as processes on this machine, to try it out: these are not started again if
+    /// they end. With --launcher ray, Ray keeps them running
     Up(up::Up),
     /// Show the nodes of a graph, and how far each has applied the log
     Status(status::Status),
@@ -40,7 +43,9 @@ pub enum Cluster {
     Rebalance(moves::Rebalance),
     /// Take a node that has ended off the list of nodes, for good. Other nodes must have its shards
     Remove(Remove),
-    /// End all nodes of a graph. Its log and its shards stay, or the files of the lake; `up` starts them again
+    /// Let nodes write what only the newest of them read, once all have been upgraded. Then older ones cannot read the log any more
+    Finalize(Finalize),
+    /// End all nodes of a graph, also those that Ray keeps running. Its log and its shards stay, or the files of the lake; `up` starts them again
     Down(Down),
 }
 
@@ -59,6 +64,12 @@ pub struct Remove {
     address: GraphAddress,
     /// Name of the node, as in node-2
     node: String,
+}
+
+#[derive(Args)]
+pub struct Finalize {
+    /// Address of the graph: mangrove://host:port/NAME
+    address: GraphAddress,
 }
 
 #[derive(Args)]
@@ -82,6 +93,7 @@ impl Cluster {
             Cluster::Drop(drop) => drop.run(),
             Cluster::Rebalance(rebalance) => rebalance.run(),
             Cluster::Remove(remove) => remove.run(),
+            Cluster::Finalize(finalize) => finalize.run(),
             Cluster::Down(down) => down.run(),
         }
     }
@@ -95,11 +107,48 @@ impl Remove {
     }
 }
 
+impl Finalize {
+    fn run(self) -> Result<(), Failure> {
+        let version = cluster::finalize(&self.address).map_err(failed)?;
+        say(&format!("all nodes read records of version {version}, and the graph allows them from now on"));
+        Ok(())
+    }
+}
+
 impl Down {
     fn run(self) -> Result<(), Failure> {
-        let ended = cluster::stop(&self.address).map_err(failed)?;
+        let nodes = Known::all(&self.address)?;
+        let addresses: Vec<&str> = nodes.iter().map(|node| node.address.as_str()).collect();
+        let mut ended = ray::down(&self.address.graph, &addresses)?; // Ray would start its nodes again
+        let left = nodes.into_iter().filter(|node| node.answers && !ended.contains(&node.name));
+        let left: Vec<String> = left.map(|node| node.address).collect();
+        if !left.is_empty() {
+            ended.extend(cluster::stop(&GraphAddress { nodes: left, ..self.address }).map_err(failed)?);
+        }
         say(&format!("ended: {}", ended.join(", ")));
         Ok(())
+    }
+}
+
+/// A node of a graph or of a lake.
+struct Known {
+    name: String,
+    address: String,
+    answers: bool,
+}
+
+impl Known {
+    /// The nodes that those of an address know.
+    fn all(address: &GraphAddress) -> Result<Vec<Self>, Failure> {
+        if let Some(nodes) = cluster::lake_nodes(address).map_err(failed)? {
+            let known =
+                |LakeNodeFound { node, hello }| Self { name: node.name, address: node.address, answers: hello.is_ok() };
+            return Ok(nodes.into_iter().map(known).collect());
+        }
+        let (_, nodes) = cluster::nodes(address).map_err(failed)?;
+        let known =
+            |NodeFound { member, status, .. }| Self { name: member.name, address: member.address, answers: status.is_ok() };
+        Ok(nodes.into_iter().map(known).collect())
     }
 }
 

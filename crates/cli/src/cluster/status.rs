@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use mangrove::cluster::{self, GraphAddress, GraphRecord, LakeNodeFound, NodeFound, NodeStatus, ShardStatus};
+use mangrove::cluster::{self, GraphAddress, GraphRecord, LakeNodeFound, NodeAbout, NodeFound, NodeStatus, ShardStatus};
 use serde_json::{Value, json};
 
 use super::{Format, failed};
@@ -31,8 +31,8 @@ impl Status {
         }
         let (graph, nodes) = cluster::nodes(&self.address).map_err(failed)?;
         if self.format == Format::Json {
-            let nodes: Vec<Value> = nodes.iter().map(node_as_json).collect();
-            let all = json!({ "graph": id(&graph), "shards": graph.placement.shards, "nodes": nodes });
+            let (records, nodes) = (allowed(&nodes), nodes.iter().map(node_as_json).collect::<Vec<Value>>());
+            let all = json!({ "graph": id(&graph), "shards": graph.placement.shards, "records": records, "nodes": nodes });
             return output::print_text(&all.to_string());
         }
         output::print_text(&as_text(&graph, &nodes))
@@ -75,8 +75,33 @@ fn as_text(graph: &GraphRecord, nodes: &[NodeFound]) -> String {
     if let Some(silent) = least {
         text += &format!("the log has not been heard {}: writes wait. Is Kafka there?\n", since(silent));
     }
+    text += &versions_as_text(nodes);
     nodes.iter().for_each(|node| text += &node_as_text(node, newest, least.is_none()));
     text
+}
+
+/// The version of records that the graph allows, as far as some node knows.
+fn allowed(nodes: &[NodeFound]) -> Option<u8> {
+    nodes.iter().filter_map(|node| Some(node.about.as_ref()?.allowed)).max()
+}
+
+/// What an upgrade still needs.
+fn versions_as_text(nodes: &[NodeFound]) -> String {
+    let abouts = || nodes.iter().filter_map(|node| node.about.as_ref());
+    let (Some(allowed), Some(newest)) = (allowed(nodes), abouts().map(|about| about.reads).max()) else {
+        return String::new();
+    };
+    let is_new = |node: &NodeFound| node.about.as_ref().is_some_and(|about| about.reads == newest);
+    match newest > allowed {
+        false => String::new(),
+        true if nodes.iter().all(is_new) => format!(
+            "all nodes read records of version {newest}, and the graph allows version {allowed}: type `mangrove cluster finalize`\n"
+        ),
+        true => format!(
+            "the graph allows records of version {allowed}, and some nodes read version {newest}: upgrade the others, and type `mangrove \
+             cluster finalize`\n"
+        ),
+    }
 }
 
 /// How long a node has heard nothing of the log.
@@ -102,6 +127,10 @@ fn node_as_json(node: &NodeFound) -> Value {
             all["term"] = json!(term);
             all["heard_seconds"] = json!((*silent < Duration::MAX).then_some(silent.as_secs_f64()));
             all["applied"] = shards.iter().map(applied).collect();
+            if let Some(NodeAbout { software, reads, .. }) = &node.about {
+                all["software"] = json!(software);
+                all["records"] = json!(reads);
+            }
         }
         Err(error) => {
             all["writer"] = json!(false);
@@ -120,7 +149,8 @@ fn node_as_text(node: &NodeFound, newest: u64, others_hear: bool) -> String {
         Err(error) => return format!("{head}: {error}\n"),
     };
     let role = if status.is_writer { format!(", writes in term {}", status.term) } else { String::new() };
-    let mut text = format!("{head}{role}\n");
+    let version = node.about.as_ref().map(|about| format!(", Mangrove {}", about.software)).unwrap_or_default();
+    let mut text = format!("{head}{version}{role}\n");
     if others_hear && status.silent >= SILENT {
         text += &format!("  has not heard of the log {}\n", since(status.silent));
     }
@@ -146,7 +176,27 @@ mod tests {
         NodeFound {
             member,
             status: Ok(NodeStatus { process: 1, number: 9, term: 2, is_writer, silent, shards: Vec::new() }),
+            about: None,
         }
+    }
+
+    fn of_version(name: &str, reads: u8, allowed: u8) -> NodeFound {
+        let about = Some(NodeAbout { software: format!("0.{reads}"), reads, allowed });
+        NodeFound { about, ..node(name, false, Duration::ZERO) }
+    }
+
+    #[test]
+    fn it_says_what_an_upgrade_needs() {
+        let all = [of_version("a", 7, 7), of_version("b", 7, 7)];
+        assert_eq!(shown(&all), ["a  a:7701  shards 0,1, Mangrove 0.7", "b  b:7701  shards 0,1, Mangrove 0.7"]);
+        let half = [of_version("a", 7, 6), node("b", false, Duration::ZERO)];
+        assert!(
+            shown(&half)[0].starts_with("the graph allows records of version 6, and some nodes read version 7: upgrade")
+        );
+        let ready = [of_version("a", 7, 6), of_version("b", 7, 6)];
+        let said = "all nodes read records of version 7, and the graph allows version 6: type `mangrove cluster finalize`";
+        assert_eq!(shown(&ready)[0], said);
+        assert_eq!((allowed(&ready), node_as_json(&ready[0])["records"].as_u64()), (Some(6), Some(7)));
     }
 
     fn shown(nodes: &[NodeFound]) -> Vec<String> {

@@ -9,18 +9,18 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use mangrove::IdSpace;
 use mangrove::cluster::{self, GraphAddress, GraphRecord, Member, NodeFound};
+use serde_json::{Value, json};
 
 use super::create::{Create, NewGraph};
-use super::{failed, up_lake};
+use super::{failed, python, ray, up_lake};
 use crate::log::{LogAddress, LogOptions, StorePlace};
 use crate::{Failure, output, say};
 
 /// How often it says that it still waits for nodes.
 const SAYING: Duration = Duration::from_secs(10);
 pub const PAUSE: Duration = Duration::from_millis(100);
-/// In a Python process, the module is the program. It says which Python runs it.
-const PYTHON: &str = "MANGROVE_PYTHON";
 
 #[derive(Args)]
 pub struct Up {
@@ -52,7 +52,7 @@ pub struct Up {
     /// Where the nodes keep backups: s3://bucket/path, gs://, az://, or a directory. Shards that they do not have come from there
     #[arg(long, value_name = "PLACE")]
     store: Option<StorePlace>,
-    /// What starts the nodes: this command, or you, with the commands that it prints
+    /// What starts the nodes: this command, Ray, which starts them again whenever they end, or you, with the commands that are printed
     #[arg(long, value_enum, default_value = "processes")]
     launcher: Launcher,
 }
@@ -60,6 +60,7 @@ pub struct Up {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Launcher {
     Processes,
+    Ray,
     Print,
 }
 
@@ -96,6 +97,9 @@ impl Addresses<'_> {
 
 impl Up {
     pub fn run(self) -> Result<(), Failure> {
+        if self.is_under_ray() {
+            ray::must_run()?; // before there is a graph
+        }
         match (self.lake.clone(), self.log.clone()) {
             (Some(lake), _) => up_lake::run(&self, &lake),
             (None, Some(log)) => self.run_with_log(&LogOptions { log, log_config: self.log_config.clone() }),
@@ -108,6 +112,9 @@ impl Up {
         let (graph, is_new) = create.found_or_made()?;
         if !is_new {
             say(&format!("the log has the graph already, with {} shards: going on with it", graph.placement.shards));
+        }
+        if self.is_under_ray() {
+            return self.run_under_ray(self.of_graph(&graph, log));
         }
         let addresses = Addresses(&self.data);
         let mut places = Places::default(); // no two nodes get the same one
@@ -137,6 +144,38 @@ impl Up {
     /// Whether it only says what starts the nodes.
     pub fn prints(&self) -> bool {
         self.launcher == Launcher::Print
+    }
+
+    /// Whether Ray starts the nodes.
+    pub fn is_under_ray(&self) -> bool {
+        self.launcher == Launcher::Ray
+    }
+
+    /// Starts the nodes under Ray, by what `mangrovedb.cluster` takes beyond what all nodes have.
+    pub fn run_under_ray(&self, more: Value) -> Result<(), Failure> {
+        let mut settings = json!({
+            "name": self.name,
+            "nodes": self.nodes,
+            "data": self.data.display().to_string(),
+            "tls": self.tls.as_ref().map(|path| path.display().to_string()),
+        });
+        if let (Value::Object(settings), Value::Object(more)) = (&mut settings, more) {
+            settings.extend(more);
+        }
+        output::print_text(&format!("{}\n", ray::up(&settings)?))
+    }
+
+    /// What `mangrovedb.cluster` takes for a graph with a log.
+    fn of_graph(&self, graph: &GraphRecord, log: &LogOptions) -> Value {
+        json!({
+            "shards": graph.placement.shards,
+            "replicas": self.replicas,
+            "copies": self.kind.copies,
+            "id_space": if graph.placement.id_space == IdSpace::Label { "label" } else { "graph" },
+            "log": log.log.to_string(),
+            "log_config": log.log_config.as_ref().map(|path| path.display().to_string()),
+            "store": self.store.as_ref().map(StorePlace::to_string),
+        })
     }
 
     fn address(&self, graph: &GraphRecord, nodes: Vec<String>) -> GraphAddress {
@@ -284,12 +323,8 @@ impl Started {
     fn start(&mut self, node: &Planned, log: &Path) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::Request(format!("cannot start a node: {error}"));
         let out = File::options().create(true).append(true).open(log).map_err(|error| cannot("write", log, &error))?;
-        let mut command = match std::env::var_os(PYTHON) {
-            Some(python) => {
-                let mut command = Command::new(python);
-                command.args(["-m", "mangrovedb.cli"]);
-                command
-            }
+        let mut command = match python::module("mangrovedb.cli") {
+            Some(command) => command,
             None => Command::new(std::env::current_exe().map_err(failed)?),
         };
         command.args(&node.arguments).stdin(Stdio::null()).stderr(out.try_clone().map_err(failed)?).stdout(out);

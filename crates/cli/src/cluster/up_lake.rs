@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mangrove::cluster::{self, GraphAddress, LakeNode};
+use serde_json::json;
 
 use super::failed;
 use super::up::{Addresses, PAUSE, Places, Planned, Started, Up, name_of, print};
@@ -15,6 +16,9 @@ const STARTING: Duration = Duration::from_secs(60);
 
 /// Starts those nodes that do not run.
 pub fn run(up: &Up, lake: &Path) -> Result<(), Failure> {
+    if up.is_under_ray() {
+        return up.run_under_ray(json!({ "lake": lake.display().to_string() }));
+    }
     let (addresses, mut places) = (Addresses(&up.data), Places::default());
     let last: Vec<String> =
         (0..up.nodes).filter_map(|node| addresses.last(&name_of(node))).map(|address| address.to_string()).collect();

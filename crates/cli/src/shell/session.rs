@@ -51,7 +51,7 @@ pub(super) const COMMANDS: [ShellCommand; 13] = [
     ShellCommand { name: "commit", what: "stores all changes since :begin" },
     ShellCommand { name: "rollback", what: "undoes all changes since :begin" },
     ShellCommand { name: "format", what: ":format table|json|csv sets how results are shown" },
-    ShellCommand { name: "index", what: ":index LABEL KEY makes has(LABEL, KEY, …) fast" },
+    ShellCommand { name: "index", what: ":index [--routed] LABEL KEY makes has(LABEL, KEY, …) fast" },
     ShellCommand { name: "timing", what: ":timing on|off shows or hides how long queries take" },
     ShellCommand { name: "quit", what: "leaves the shell, as exit and Ctrl-D do" },
     ShellCommand { name: "exit", what: "leaves the shell" },
@@ -340,13 +340,18 @@ impl Session {
     }
 
     fn index(&mut self, names: &str) -> Result<(), Failure> {
-        let Some((label, key)) = names.split_once(char::is_whitespace) else {
+        let unflagged = names.strip_prefix("--routed ").map(str::trim_start);
+        let Some((label, key)) = unflagged.unwrap_or(names).split_once(char::is_whitespace) else {
             return Err(wrong("expected a label and a key, as in :index airport code"));
         };
         if self.transaction.is_some() {
             return Err(wrong("cannot create an index in a transaction: :commit or :rollback first"));
         }
-        let made = self.database(true)?.create_index(None, label, key.trim())?;
+        let (database, key) = (self.database(true)?, key.trim());
+        let made = match unflagged {
+            Some(_) => database.create_routed_index(None, label, key, false)?,
+            None => database.create_index(None, label, key)?,
+        };
         say(if made { "created the index" } else { "the index exists already" });
         Ok(())
     }

@@ -6,6 +6,7 @@
 
 mod checks;
 mod halves;
+mod listed;
 mod recorded;
 
 use std::collections::BTreeMap;
@@ -288,12 +289,13 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
         }
         self.learn();
         out.extend(added);
-        Ok(())
+        self.list_times(label, edges)
     }
 
     fn set_cell(&mut self, element: ElementId, key: KeyId, cell: Cell) -> Result<()> {
         element.alone(|elements| self.exist(elements))?;
-        self.stay_unique(PropertyId { kind: element.kind(), label: element.label(), key }, &[(element, cell.clone())])?;
+        let of = PropertyId { kind: element.kind(), label: element.label(), key };
+        self.stay_unique(of, &[(element, cell.clone())])?;
         let shard = match element {
             ElementId::Vertex(vertex) => vertex.shard(),
             ElementId::Edge(edge) => edge.shard(),
@@ -304,7 +306,8 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
                 ElementId::Edge(edge) => ElementId::Edge(own.edge(edge)),
             };
             store.set_cell(within, key, cell.clone())
-        })
+        })?;
+        self.list(of, [(shard, cell)])
     }
 
     fn set_properties(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()> {
@@ -331,7 +334,8 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
                 ElementIds::Edges(edges) => ElementIds::Edges(edges.into_iter().map(|edge| own.edge_ref(edge)).collect()),
             };
             store.set_properties(within.batch(), key, &some)
-        })
+        })?;
+        self.list_column(elements, key, values)
     }
 
     fn set_further_labels(&mut self, vertex: VertexId, labels: &[LabelId]) -> Result<()> {
@@ -416,6 +420,16 @@ impl<T: ShardWrite> GraphWrite for ClusterChange<T> {
         let within = names::property(of);
         let mut any = false;
         self.change(0..self.stores.len(), |_, store| store.declare_unique(within).map(|made| any |= made))?;
+        Ok(any)
+    }
+
+    fn declare_routed(&mut self, of: PropertyId) -> Result<bool> {
+        let within = names::property(of);
+        let mut any = false;
+        self.change(0..self.stores.len(), |_, store| store.declare_routed(within).map(|made| any |= made))?;
+        if any {
+            self.list_all(of).inspect_err(|_| self.spoilt = true)?;
+        }
         Ok(any)
     }
 

@@ -13,7 +13,7 @@ use crate::names::Own;
 use crate::placement::Placement;
 use crate::remote::{Known, Line, Remote};
 use crate::shard::ShardView;
-use crate::view::{AtOnce, ClusterView};
+use crate::view::{AtOnce, ClusterView, InTurn};
 use crate::wire::{Answer, Ask, Call, NextLocals, Reply, damaged};
 
 /// What was read for longer is not read again from the beginning.
@@ -198,8 +198,17 @@ impl HeldCut {
         ClusterView::with_schema(self.stores(limits), placement, self.seen.schema.clone())
     }
 
-    /// What is wrong between shards, and between nodes with the same shard. O(edges), on the nodes.
-    pub fn check(&self, placement: Placement) -> Result<Vec<String>> {
+    /// The same for shards of this process: one thread reads them, one after the other.
+    pub fn graph_in_turn(
+        self: &Arc<Self>,
+        placement: Placement,
+        limits: &Limits,
+    ) -> ClusterView<ShardView<CutStore>, InTurn> {
+        ClusterView::with_schema(self.stores(limits), placement, self.seen.schema.clone())
+    }
+
+    /// What is wrong between shards, and between nodes with the same shard. O(edges), on the nodes, and O(elements of labels with routed indexes).
+    pub fn check(self: &Arc<Self>, placement: Placement) -> Result<Vec<String>> {
         let asked =
             self.shards.iter().enumerate().flat_map(|(shard, held)| held.peers.iter().map(move |peer| (shard, peer)));
         let told = at_once(asked.collect(), |(shard, peer)| {
@@ -227,6 +236,11 @@ impl HeldCut {
             }
         }
         wrong.extend(compared(&first.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>()));
+        match self.graph(placement, &Limits::default()).unlisted() {
+            Ok(unlisted) => wrong.extend(unlisted),
+            Err(GraphError::Corrupt(what)) => wrong.push(what),
+            Err(error) => return Err(error),
+        }
         Ok(wrong)
     }
 }

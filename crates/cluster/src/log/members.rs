@@ -1,17 +1,33 @@
-//! Which nodes there are and which shards each has, as the log says.
+//! Which nodes there are, which shards each has, and which records all of them can read, as the log says.
 
 use std::collections::BTreeMap;
 
-use super::record::{Member, Record};
+use super::record::{Base, Member, Record, VERSION_UNSAID};
 
-/// The members of a graph, by name.
+/// The members of a graph.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Members(BTreeMap<String, Member>);
+pub struct Members {
+    /// By name.
+    all: BTreeMap<String, Member>,
+    /// The version of records that the log allows, if it has said so.
+    allowed: Option<u8>,
+}
 
 impl Members {
-    /// The members that a base names.
-    pub fn of(members: &[Member]) -> Self {
-        Self(members.iter().map(|member| (member.name.clone(), member.clone())).collect())
+    /// What a base says of them.
+    pub fn of(base: &Base) -> Self {
+        let all = base.members.iter().map(|member| (member.name.clone(), member.clone())).collect();
+        Self { all, allowed: base.allowed }
+    }
+
+    /// The version of records that all of them can read. Nobody writes records of a higher one.
+    pub fn allowed(&self) -> u8 {
+        self.allowed.unwrap_or(VERSION_UNSAID)
+    }
+
+    /// The same, if the log has said so.
+    pub fn allowed_by_the_log(&self) -> Option<u8> {
+        self.allowed
     }
 
     /// Reads the next record. A node says what it has, and that always counts. One that gives a shard away, or that is taken off the list, is
@@ -20,32 +36,34 @@ impl Members {
         match record {
             Record::Member(gone) if gone.is_gone() => {
                 let may_go = |member: &Member| member.shards.iter().all(|shard| self.is_elsewhere(*shard, &gone.name));
-                if self.0.get(&gone.name).is_some_and(may_go) {
-                    self.0.remove(&gone.name);
+                if self.all.get(&gone.name).is_some_and(may_go) {
+                    self.all.remove(&gone.name);
                 }
             }
-            Record::Member(member) => drop(self.0.insert(member.name.clone(), member.clone())),
+            Record::Member(member) => drop(self.all.insert(member.name.clone(), member.clone())),
             Record::Dropped { name, process, shard } if self.is_elsewhere(*shard, name) => {
-                if let Some(member) = self.0.get_mut(name).filter(|member| member.process == *process) {
+                if let Some(member) = self.all.get_mut(name).filter(|member| member.process == *process) {
                     member.shards.retain(|own| own != shard);
                 }
             }
+            // The first one says where the graph begins. What was written since then stays.
+            Record::Allow { version } => self.allowed = self.allowed.max(Some(*version)),
             _ => {}
         }
     }
 
     /// Whether a member other than that has a shard.
     pub fn is_elsewhere(&self, shard: u16, name: &str) -> bool {
-        self.0.values().any(|member| member.name != name && member.shards.contains(&shard))
+        self.all.values().any(|member| member.name != name && member.shards.contains(&shard))
     }
 
     pub fn get(&self, name: &str) -> Option<&Member> {
-        self.0.get(name)
+        self.all.get(name)
     }
 
     /// In the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Member> {
-        self.0.values()
+        self.all.values()
     }
 }
 
@@ -59,6 +77,16 @@ mod tests {
 
     fn dropped(name: u8, process: u64, shard: u16) -> Record {
         Record::Dropped { name: name.to_string(), process, shard }
+    }
+
+    #[test]
+    fn what_is_allowed_only_rises() {
+        let mut members = Members::default();
+        assert_eq!((members.allowed(), members.allowed_by_the_log()), (VERSION_UNSAID, None));
+        for (said, allowed) in [(2, 2), (1, 2), (4, 4), (3, 4)] {
+            members.take(&Record::Allow { version: said });
+            assert_eq!((members.allowed(), members.allowed_by_the_log()), (allowed, Some(allowed)));
+        }
     }
 
     fn gone(name: u8) -> Record {

@@ -5,7 +5,7 @@
 //!   base       where a log begins
 //!   record     what stands in the log, as bytes
 //!   standing   which records count: the rule by which every reader judges them
-//!   members    which nodes there are, and which shards each has
+//!   members    which nodes there are, which shards each has, and which records all can read
 //!   follower   a reader that applies the sections of one shard
 //!   cuts       the numbers of the log at which a shard can be read
 //!   writer     the writer's role: taking it, committing, giving it up
@@ -34,6 +34,7 @@ pub use cuts::{COARSE, CutPace, Cuts, Found, Reached, rank};
 pub use follower::{Follower, LogError, Position, Step};
 pub use members::Members;
 pub use record::{
-    Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section, Standing, VERSION_FIRST, VERSION_OF_SOURCES,
+    Base, Commit, GraphRecord, Member, PartAt, Record, RequestId, Section, Standing, VERSION_FIRST, VERSION_NEWEST,
+    VERSION_OF_ROUTES, VERSION_OF_SOURCES, VERSION_UNSAID,
 };
 pub use writer::{Event, Output, PART_BYTES, Refusal, TRANSACTION_BYTES_MAX, Transaction, WriterCore, WriterPace};

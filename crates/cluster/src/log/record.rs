@@ -4,8 +4,9 @@
 //!   "MGLG" | version 1 | 0, and the record by postcard                    | XXH3 of all before 8
 //!                        1, its length 4, and the same compressed by zstd
 //! ```
-//! The version of a record is that of the first Mangrove that can read it: 3 if its changes say how far a source was read, 2 for a node that
-//! gives a shard away, 1 for all others.
+//! The version of a record is that of the first Mangrove that can read it: 5 if its changes are of a routed index, 3 if they say how far a source
+//! was read, 2 for a node that gives a shard away, 1 for all others. A record that says which versions a graph allows, and a base that does so,
+//! have version 4 or the one that they allow. Such a base has one byte more behind it: that version.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,12 +19,17 @@ use crate::placement::Placement;
 
 const MAGIC: &[u8; 4] = b"MGLG";
 /// Records of later versions are refused: who cannot read a record must not go on.
-const VERSION: u8 = VERSION_OF_SOURCES;
+pub const VERSION_NEWEST: u8 = VERSION_OF_ROUTES;
 /// What every Mangrove can read.
 pub const VERSION_FIRST: u8 = 1;
 const VERSION_OF_DROPS: u8 = 2;
 /// Changes may say how far a source was read.
 pub const VERSION_OF_SOURCES: u8 = 3;
+/// What a graph allows whose log says nothing of it: it was made before logs said so.
+pub const VERSION_UNSAID: u8 = VERSION_OF_SOURCES;
+const VERSION_OF_ALLOWING: u8 = 4;
+/// Changes may say which shards may have a value.
+pub const VERSION_OF_ROUTES: u8 = 5;
 const SUM: usize = 8;
 const PLAIN: u8 = 0;
 const COMPRESSED: u8 = 1;
@@ -79,6 +85,10 @@ pub enum Record {
         process: u64,
         shard: u16,
     },
+    /// From here on, records may have this version: all nodes read it. An older Mangrove stops here.
+    Allow {
+        version: u8,
+    },
 }
 
 /// What one who reads all records before a place knows there. It counts only if that is so, or if the log begins with it.
@@ -91,6 +101,9 @@ pub struct Base {
     pub members: Vec<Member>,
     /// Offsets are so much larger than those of the carrier: the log before was lost, and this one goes on from a backup.
     pub shift: u64,
+    /// The version of records that the graph allows, if the log has said so.
+    #[serde(skip)]
+    pub allowed: Option<u8>,
 }
 
 /// What never changes in the life of a graph.
@@ -203,6 +216,7 @@ impl Record {
                 limit: BYTES_MAX as u64,
             });
         }
+        let plain = [plain, self.behind()].concat();
         let mut bytes = [MAGIC.as_slice(), &[self.version()]].concat();
         if plain.len() < COMPRESSED_FROM {
             bytes.push(PLAIN);
@@ -217,12 +231,30 @@ impl Record {
     }
 
     /// The first version that can read it.
-    fn version(&self) -> u8 {
+    pub fn version(&self) -> u8 {
         match self {
             Record::Dropped { .. } => VERSION_OF_DROPS,
             Record::Commit(commit) => commit.sections.iter().map(|section| section.version).max().unwrap_or(VERSION_FIRST),
             Record::Part { version, .. } => *version,
+            Record::Allow { version } => VERSION_OF_ALLOWING.max(*version),
+            Record::Base(Base { allowed: Some(version), .. }) => VERSION_OF_ALLOWING.max(*version),
             _ => VERSION_FIRST,
+        }
+    }
+
+    /// What stands behind it.
+    fn behind(&self) -> Vec<u8> {
+        if let Record::Base(base) = self { base.allowed.into_iter().collect() } else { Vec::new() }
+    }
+
+    /// The record with what stands behind it; `None` if nothing may stand there.
+    fn with_behind(self, version: u8, behind: &[u8]) -> Option<Self> {
+        match (self, behind) {
+            (record, []) => Some(record),
+            (Record::Base(base), [allowed]) if version >= VERSION_OF_ALLOWING => {
+                Some(Record::Base(Base { allowed: Some(*allowed), ..base }))
+            }
+            _ => None,
         }
     }
 
@@ -251,9 +283,9 @@ impl Record {
         if xxh3_64(body) != u64::from_le_bytes(*sum) {
             return Err(damaged());
         }
-        if !(1..=VERSION).contains(version) {
+        if !(1..=VERSION_NEWEST).contains(version) {
             return Err(GraphError::Invalid(format!(
-                "the log has records of version {version}, and this Mangrove reads them up to version {VERSION}: use the version that wrote them"
+                "the log has records of version {version}, and this Mangrove reads them up to version {VERSION_NEWEST}: use the version that wrote them"
             )));
         }
         let plain = match record.split_first().ok_or_else(damaged)? {
@@ -265,10 +297,8 @@ impl Record {
             }
             _ => return Err(damaged()),
         };
-        match postcard::take_from_bytes(&plain) {
-            Ok((record, [])) => Ok(record),
-            _ => Err(damaged()),
-        }
+        let (record, behind) = postcard::take_from_bytes::<Self>(&plain).map_err(|_| damaged())?;
+        record.with_behind(*version, behind).ok_or_else(damaged)
     }
 }
 
@@ -278,7 +308,7 @@ mod tests {
 
     use super::*;
 
-    fn records() -> [Record; 9] {
+    fn records() -> [Record; 11] {
         let section = |shard| {
             let earlier = vec![PartAt { offset: 3, sum: 1 << 40 }; usize::from(shard % 7)];
             Section { earlier, ..Section::new(shard, vec![7; 5 * usize::from(shard)]) }
@@ -295,8 +325,16 @@ mod tests {
             GraphRecord { id: 7, name: "air".into(), placement: Placement { shards: 4, seed: 1, id_space: IdSpace::Label } };
         let member = Member { name: "one".into(), process: 5, address: "127.0.0.1:7701".into(), shards: vec![0, 3] };
         let standing = Standing { graph: 7, term: 3, writer: 1 << 60, number: 9 };
-        let base = Base { id: 1 << 90, graph: graph.clone(), standing, members: vec![member.clone()], shift: 1 << 40 };
+        let base = Base {
+            id: 1 << 90,
+            graph: graph.clone(),
+            standing,
+            members: vec![member.clone()],
+            shift: 1 << 40,
+            allowed: None,
+        };
         [
+            Record::Base(Base { allowed: Some(VERSION_NEWEST), ..base.clone() }),
             Record::Base(base),
             Record::Graph(graph),
             Record::Member(member),
@@ -306,6 +344,7 @@ mod tests {
             Record::Commit(commit),
             Record::Part { id: 1 << 100, shard: 3, changes: vec![9; 3000].into(), version: VERSION_FIRST },
             Record::Dropped { name: "one".into(), process: 5, shard: 3 },
+            Record::Allow { version: VERSION_NEWEST },
         ]
     }
 
@@ -327,7 +366,15 @@ mod tests {
         let said = |record: Record| record.to_bytes().unwrap()[MAGIC.len()];
         assert_eq!([commit(&[]), commit(&[1, 1]), part(1)].map(said), [1; 3]);
         assert_eq!([commit(&[1, VERSION_OF_SOURCES]), part(VERSION_OF_SOURCES)].map(said), [3; 2]);
+        assert_eq!([commit(&[VERSION_OF_ROUTES, 1]), part(VERSION_OF_ROUTES)].map(said), [5; 2]);
         assert_eq!(said(Record::Dropped { name: "one".into(), process: 5, shard: 3 }), 2);
+        let base = |allowed| Record::Base(Base { allowed, ..records().into_iter().find_map(base_of).unwrap() });
+        assert_eq!([None, Some(2), Some(9)].map(base).map(said), [1, 4, 9]);
+        assert_eq!([2, 4, 9].map(|version| Record::Allow { version }).map(said), [4, 4, 9]);
+    }
+
+    fn base_of(record: Record) -> Option<Base> {
+        if let Record::Base(base) = record { Some(base) } else { None }
     }
 
     #[test]

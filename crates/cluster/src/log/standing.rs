@@ -8,7 +8,7 @@ impl Standing {
         let counts = match record {
             Record::Graph(graph) => self.graph == 0 && graph.id != 0,
             // Members judge them.
-            Record::Member(_) | Record::Dropped { .. } => true,
+            Record::Member(_) | Record::Dropped { .. } | Record::Allow { .. } => true,
             Record::Base(base) => *self == Standing::default() && base.standing.graph != 0 || *self == base.standing,
             // It counts as a part of the commit that names it.
             Record::Part { .. } => false,

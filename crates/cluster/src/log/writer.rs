@@ -185,7 +185,7 @@ impl WriterCore {
             return;
         }
         // Nodes write that they are there. This says nothing of the writer.
-        if !matches!(record, Record::Graph(_) | Record::Member(_) | Record::Dropped { .. }) {
+        if !matches!(record, Record::Graph(_) | Record::Member(_) | Record::Dropped { .. } | Record::Allow { .. }) {
             self.heard = self.now;
         }
         match record {
@@ -195,7 +195,7 @@ impl WriterCore {
                 }
             }
             Record::Open { .. } | Record::Close { .. } => self.step_back(out),
-            Record::Graph(_) | Record::Member(_) | Record::Dropped { .. } => {}
+            Record::Graph(_) | Record::Member(_) | Record::Dropped { .. } | Record::Allow { .. } => {}
             Record::Alive { .. } | Record::Part { .. } | Record::Base(_) => {}
             Record::Commit(commit) => self.made_commit(commit, out),
         }

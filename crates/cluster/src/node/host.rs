@@ -55,7 +55,12 @@ impl Pool {
         let mut view = loop {
             match views.pop() {
                 Some(view) => break view,
-                None => views = self.back.wait_timeout(views, LOOK).unwrap_or_else(PoisonError::into_inner).0,
+                None => {
+                    let deadline = limits.as_ref().and_then(|limits| limits.deadline);
+                    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                    let look = left.map_or(LOOK, |left| left.min(LOOK));
+                    views = self.back.wait_timeout(views, look).unwrap_or_else(PoisonError::into_inner).0;
+                }
             }
             limits.as_ref().map_or(Ok(()), ReadContext::check)?;
         };
@@ -92,7 +97,7 @@ pub struct Host {
     started: Instant,
     /// Why it cannot go on, if it cannot.
     trouble: Mutex<Option<Trouble>>,
-    /// The largest number that somebody has waited for.
+    /// The smallest number that somebody waits for; one that was applied counts no longer. It changes together with the cuts.
     wanted: AtomicU64,
     /// Whether it has come to where the log ended when this process began to read it. Before that, what it has may be old.
     is_ready: AtomicBool,
@@ -355,9 +360,9 @@ impl Host {
     /// [`GraphError::Unavailable`] if it has not read the log to its end since the process began.
     pub fn reached(&self, number: u64, until: Instant) -> Result<Reached> {
         self.may_be_read()?;
-        self.wanted.fetch_max(number, Ordering::Relaxed);
         let mut cuts = self.cuts();
         loop {
+            self.want(number, cuts.applied());
             let (left, is_ready) = (until.saturating_duration_since(Instant::now()), self.is_ready.load(Ordering::Relaxed));
             if is_ready && (cuts.applied() >= number || left.is_zero()) {
                 return Ok(cuts.reached());
@@ -373,12 +378,22 @@ impl Host {
         }
     }
 
-    /// The shard at a number. Waits a little if it has not come so far.
+    /// Somebody waits for a number, and the shard has come to `applied`. A larger one that others wait for may never come, and they say so again
+    /// whenever there is a new cut.
+    fn want(&self, number: u64, applied: u64) {
+        let known = self.wanted.load(Ordering::Relaxed);
+        if number > applied && !(applied + 1..=number).contains(&known) {
+            self.wanted.store(number, Ordering::Relaxed);
+        }
+    }
+
+    /// The shard at a number. Waits a little if it has not come so far, but not beyond a deadline.
     ///
     /// # Errors
     /// [`GraphError::Unavailable`] if it does not come so far, or if that cut is gone.
-    pub fn at(&self, number: u64) -> Result<Arc<Pool>> {
-        let until = Instant::now() + PATIENCE;
+    pub fn at(&self, number: u64, deadline: Option<Instant>) -> Result<Arc<Pool>> {
+        let latest = Instant::now() + PATIENCE;
+        let until = deadline.map_or(latest, |deadline| deadline.min(latest));
         self.may_be_read()?;
         let mut cuts = self.cuts();
         loop {
@@ -397,7 +412,7 @@ impl Host {
 
     /// Keeps the cut of a number for somebody who reads it, and gives it.
     pub fn hold(&self, number: u64) -> Result<Arc<Pool>> {
-        let pool = self.at(number)?;
+        let pool = self.at(number, None)?;
         if self.cuts().hold(number) { Ok(pool) } else { Err(self.gone(number)) }
     }
 

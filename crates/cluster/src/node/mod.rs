@@ -12,8 +12,14 @@
 //!   session   who is connected, and what it holds
 //!   own       transactions of the node itself, for clients whose queries it runs
 //!   local     a node of this process, for a gateway of this process
+//!   versions  which Mangrove it is, and which records the graph allows
+//!   counts    what it counts of its work
+//!   counted   the log, which counts what is read and written
+//!   seen      the node as those see it who watch it
 //! ```
 
+mod counted;
+mod counts;
 mod host;
 mod hosts;
 mod keeping;
@@ -21,30 +27,36 @@ mod local;
 mod moving;
 mod own;
 mod role;
+mod seen;
 mod session;
 mod store;
 mod tail;
 mod turns;
+mod versions;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mangrove_graph::{GraphError, Result};
 
+pub use self::counts::{Counts, LogCounts, WriteCounts};
 pub use self::keeping::Keeping;
 pub use self::local::LocalPeer;
 pub use self::own::{OwnTransaction, OwnTransactions, Ran, Runner};
 pub use self::role::Outcome;
+pub use self::seen::{LogSeen, NodeSeen, WritesSeen};
 pub use self::session::Session;
 pub use self::store::{CutView, ShardStore, ShardStores};
 
+use self::counted::Counted;
 use self::hosts::Hosts;
 use self::role::Role;
 use self::tail::Tail;
 use self::turns::Turns;
 use crate::log::{GraphRecord, Log, Member, Members, Record, WriterPace};
+use crate::service::Tracer;
 use crate::wire::NodeStatus;
 
 /// What a node is made of.
@@ -80,6 +92,8 @@ pub struct Node {
     role: Arc<Role>,
     turns: Arc<Turns>,
     keeping: Option<Keeping>,
+    counts: Arc<Counts>,
+    tracer: OnceLock<Arc<dyn Tracer>>,
     /// What runs queries for clients. It knows the node, too, until that ends.
     runner: Mutex<Option<Arc<dyn Runner>>>,
     /// Held by who makes a copy of a shard.
@@ -96,8 +110,10 @@ impl Node {
     /// If the log cannot be read, or has no graph, or if the graph has no such shards.
     pub fn start(options: NodeOptions) -> Result<Arc<Self>> {
         let NodeOptions { name, address, process, log, shards, stores, pace, keeping } = options;
+        let counts = Arc::new(Counts::default());
+        let log: Arc<dyn Log> = Arc::new(Counted::new(log, counts.clone()));
         let (tail, turns) = (Arc::new(Tail::new(log.clone(), log.first()?)), Arc::default());
-        let (role, inbox) = Role::new(process);
+        let (role, inbox) = Role::new(process, counts.clone());
         let role = Arc::new(role);
         let mut threads = vec![thread("log", {
             let tail = tail.clone();
@@ -123,6 +139,8 @@ impl Node {
             role,
             turns,
             keeping,
+            counts,
+            tracer: OnceLock::new(),
             runner: Mutex::default(),
             copying: Mutex::default(),
             threads: Mutex::new(threads),
@@ -173,6 +191,21 @@ impl Node {
 
     pub fn graph(&self) -> &GraphRecord {
         &self.graph
+    }
+
+    /// What it counts of its work.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// From now on, it tells of calls that are parts of traces.
+    pub fn trace_with(&self, tracer: Arc<dyn Tracer>) {
+        let _ = self.tracer.set(tracer); // the first one stays
+    }
+
+    /// Where it tells of them, if somebody wants to know.
+    pub fn tracer(&self) -> Option<&dyn Tracer> {
+        self.tracer.get().map(|tracer| &**tracer)
     }
 
     pub fn process(&self) -> u64 {

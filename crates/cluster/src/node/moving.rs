@@ -75,6 +75,7 @@ impl Node {
         // Another node may have taken it just now, and this one has not read so yet. Or that one may give it away at the same time, and be faster.
         if self.role.wait_until(is_elsewhere) {
             let given = Record::Dropped { name: own.name, process: own.process, shard };
+            self.role.must_allow(given.version())?;
             self.say(&given, |members| !has_it(members) || !is_elsewhere(members), is_cancelled)?;
         }
         match self.own()?.shards.contains(&shard) {

@@ -31,6 +31,16 @@ pub trait Runner: Send + Sync {
         None
     }
 
+    /// The same on the thread of who asks, without a wait for any other; `None` if the steps do not come to their end within the limits.
+    fn fragment_alone(&self, _number: u64, _asked: &[u8], _limits: &ReadContext) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// How many parts of work in rounds there are now.
+    fn parts_running(&self) -> usize {
+        0
+    }
+
     /// Whoever had this number is gone. What that one has begun ends.
     fn has_gone(&self, _session: u64) {}
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 
+use super::counts::Counts;
 use super::tail::{Behind, Entry, Tail};
 use crate::log::{
     Base, Event, GraphRecord, Log, Member, Members, Output, PART_BYTES, PartAt, Record, RequestId, Section, Standing,
@@ -14,6 +15,9 @@ use crate::log::{
 };
 use crate::section::END_LABELS;
 use crate::wire::{NodeStatus, Since};
+
+/// The version of this Mangrove.
+pub const SOFTWARE: &str = env!("CARGO_PKG_VERSION");
 
 /// How often the writer looks at the clock.
 const TICK: Duration = Duration::from_millis(2);
@@ -91,9 +95,9 @@ impl Known {
             Record::Graph(graph) => self.graph = Some(graph.clone()),
             Record::Base(base) if self.graph.is_none() => {
                 self.graph = Some(base.graph.clone());
-                self.members = Members::of(&base.members);
+                self.members = Members::of(base);
             }
-            Record::Member(_) | Record::Dropped { .. } => self.members.take(record),
+            Record::Member(_) | Record::Dropped { .. } | Record::Allow { .. } => self.members.take(record),
             Record::Commit(commit) => {
                 self.made.extend(commit.requests.iter().map(|request| (*request, commit.number)));
                 self.order.extend(&commit.requests);
@@ -120,12 +124,13 @@ impl Known {
             return None;
         }
         let (graph, members) = (self.graph.clone()?, self.members.iter().cloned().collect());
-        Some(Base { id: uuid::Uuid::new_v4().as_u128(), graph, standing: self.standing, members, shift })
+        let (id, allowed) = (uuid::Uuid::new_v4().as_u128(), self.members.allowed_by_the_log());
+        Some(Base { id, graph, standing: self.standing, members, shift, allowed })
     }
 
     /// Whether the records so far say just that.
     fn says(&self, base: &Base) -> bool {
-        self.standing == base.standing && self.members.iter().eq(&base.members)
+        self.standing == base.standing && self.members == Members::of(base)
     }
 
     /// Whether it has heard nothing of the log for so long.
@@ -214,15 +219,16 @@ pub struct Role {
     known: Mutex<Known>,
     changed: Condvar,
     process: u64,
+    counts: Arc<Counts>,
 }
 
 /// What the thread of the role needs.
 pub struct RoleInbox(Receiver<Input>);
 
 impl Role {
-    pub fn new(process: u64) -> (Self, RoleInbox) {
+    pub fn new(process: u64, counts: Arc<Counts>) -> (Self, RoleInbox) {
         let (inbox, receiver) = channel();
-        (Self { inbox, known: Mutex::default(), changed: Condvar::new(), process }, RoleInbox(receiver))
+        (Self { inbox, known: Mutex::default(), changed: Condvar::new(), process, counts }, RoleInbox(receiver))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -330,14 +336,19 @@ impl Role {
     fn give(&self, output: Output, log: &dyn Log, waiting: &mut HashMap<RequestId, Vec<SyncSender<Outcome>>>) {
         let (request, outcome) = match output {
             Output::Append(record) => {
-                // What cannot be sent is sent again, as what was lost.
-                if let Err(error) = record.to_bytes().and_then(|bytes| log.append(bytes)) {
-                    tracing::warn!(%error, "the log does not take a record");
+                match record.to_bytes().and_then(|bytes| log.append(bytes)) {
+                    Ok(()) => self.counts.writes.commits.add(u64::from(matches!(record, Record::Commit(_)))),
+                    // What cannot be sent is sent again, as what was lost.
+                    Err(error) => tracing::warn!(%error, "the log does not take a record"),
                 }
                 return;
             }
-            Output::Done(request, number) => (request, Ok(number)),
+            Output::Done(request, number) => {
+                self.counts.writes.made.add(1);
+                (request, Ok(number))
+            }
             Output::Refused(request, crate::log::Refusal::NotTheWriter { writer }) => {
+                self.counts.writes.refused.add(1);
                 self.known().pending.retain(|(pending, _)| *pending != request);
                 (request, Err(Some(writer).filter(|writer| *writer != 0)))
             }
@@ -506,6 +517,11 @@ impl Role {
         NodeStatus { process: self.process, number, term, is_writer: known.is_writer, silent, shards: Vec::new() }
     }
 
+    /// The bytes of the commits in memory.
+    pub fn held(&self) -> usize {
+        self.known().bytes
+    }
+
     /// Says that somebody waits for a newer cut. If the writer is gone, the next one makes it.
     pub fn want_cut(&self) {
         if self.known().is_silent {
@@ -521,6 +537,23 @@ impl Role {
     /// What the log says of the node of a name.
     pub fn member(&self, name: &str) -> Option<Member> {
         self.known().members.get(name).cloned()
+    }
+
+    /// The version of records that the graph allows.
+    pub fn allowed(&self) -> u8 {
+        self.known().members.allowed()
+    }
+
+    /// Fails if the graph does not allow records of a version: some of its nodes may be older.
+    pub fn must_allow(&self, version: u8) -> Result<()> {
+        let allowed = self.allowed();
+        match version <= allowed {
+            true => Ok(()),
+            false => Err(GraphError::Invalid(format!(
+                "this needs records of version {version} in the log, and the graph allows them up to version {allowed}, for the sake of older \
+                 nodes: type `mangrove cluster finalize` once all nodes run Mangrove {SOFTWARE}"
+            ))),
+        }
     }
 
     /// Whether the log says that a node other than that has a shard.
@@ -564,7 +597,6 @@ impl Role {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
@@ -596,7 +628,7 @@ mod tests {
     #[test]
     fn what_was_computed_before_the_role_was_lost_is_not_made() {
         let log = Lossy::default();
-        let (tail, (role, inbox)) = (Tail::new(Arc::new(log.clone()), 0), Role::new(7));
+        let (tail, (role, inbox)) = (Tail::new(Arc::new(log.clone()), 0), Role::new(7, Arc::default()));
         let pace = WriterPace { silence: 50, ..WriterPace::default() };
         std::thread::scope(|scope| {
             scope.spawn(|| tail.run());

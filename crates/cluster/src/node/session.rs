@@ -81,6 +81,12 @@ impl Session {
 
     /// Answers a call. `cancel` stops it.
     pub fn serve(&self, call: Call, cancel: CancelToken) -> Result<Reply> {
+        self.serve_for(call, ReadContext { cancel, ..ReadContext::default() })
+    }
+
+    /// The same for somebody whose request to stop, and whose trace, are `asker`'s.
+    pub fn serve_for(&self, call: Call, asker: ReadContext) -> Result<Reply> {
+        let cancel = &asker.cancel;
         if self.node.tail.is_stopped() {
             if let Call::Run { .. } = call {
                 return Ok(Reply::NotRun); // an error might mean that it was run
@@ -94,7 +100,7 @@ impl Session {
             }
             Call::Applied { shards, from, behind } => Ok(Reply::Applied(self.applied(&shards, from, behind))),
             Call::Hold { number, shards } => {
-                let held = shards.iter().map(|(shard, version)| self.hold(*shard, number, *version, &cancel));
+                let held = shards.iter().map(|(shard, version)| self.hold(*shard, number, *version, cancel));
                 let held: Vec<_> = held.map(|held| held.map_err(|error| error.to_string())).collect();
                 if cancel.is_cancelled() {
                     // Nobody waits for it, and so nobody would give it back.
@@ -108,10 +114,10 @@ impl Session {
                 shards.into_iter().for_each(|shard| self.release(shard, number));
                 Ok(Reply::Released)
             }
-            Call::Ask { shard, number, left, ask } => self.ask(shard, number, left, ask, cancel),
-            Call::Run { request, left, query } => self.run(request, left, &query, cancel),
-            Call::Rounds { left, asked } => self.rounds(left, &asked.0, cancel),
-            Call::Fragment { left, number, asked } => self.fragment(left, number, &asked.0, cancel),
+            Call::Ask { shard, number, left, ask } => self.ask(shard, number, ask, within(left, asker)),
+            Call::Run { request, left, query } => self.run(request, &query, within(left, asker)),
+            Call::Rounds { left, asked } => self.rounds(&asked.0, within(left, asker)),
+            Call::Fragment { left, number, asked } => self.fragment(number, &asked.0, &within(left, asker)),
             Call::Outcome(request) => self.outcome(request),
             Call::Begin { turn, patience } => Ok(self.begin(turn, patience)),
             Call::Since { turn, number, own } => {
@@ -155,6 +161,8 @@ impl Session {
             Call::DropShard { shard } => {
                 self.node.drop_shard(shard, &|| cancel.is_cancelled()).map(|()| Reply::ShardDropped)
             }
+            Call::About => Ok(Reply::About(self.node.about())),
+            Call::Allow { version } => self.node.allow(version, &|| cancel.is_cancelled()).map(|()| Reply::Allowed),
             Call::Stop => {
                 self.node.ask_to_stop();
                 Ok(Reply::Stopping)
@@ -162,6 +170,27 @@ impl Session {
             Call::LakeMap | Call::Meet { .. } | Call::AskLake { .. } | Call::LakeFragment { .. } => {
                 Err(GraphError::Invalid(format!("{} has shards of a graph, and no lake", self.node.name)))
             }
+        }
+    }
+
+    /// Answers a call on a thread that must not wait: one that carries messages. It takes so long at most, and waits for no other thread that
+    /// carries any. `None` if the call needs another thread.
+    pub fn serve_briefly(&self, call: &Call, longest: Duration) -> Option<Reply> {
+        if self.node.tail.is_stopped() {
+            return None;
+        }
+        let asker = ReadContext::default();
+        let brief = |left: &Option<Duration>| Some(left.map_or(longest, |left| left.min(longest)));
+        match call {
+            Call::Ask { shard, number, left, ask } if ask.is_brief() => {
+                self.ask(*shard, *number, ask.clone(), within(brief(left), asker)).ok()
+            }
+            Call::Fragment { left, number, asked } => {
+                let limits = within(brief(left), asker);
+                let told = self.node.runner()?.fragment_alone(*number, &asked.0, &limits)?;
+                Some(Reply::Fragment(Opaque(told)))
+            }
+            _ => None,
         }
     }
 
@@ -202,45 +231,36 @@ impl Session {
         }
     }
 
-    fn ask(&self, shard: u16, number: u64, left: Option<Duration>, ask: Ask, cancel: CancelToken) -> Result<Reply> {
-        let left = left.map(|left| left.min(LONGEST));
-        let deadline = left.map(|left| Instant::now() + left);
-        let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
-        let pool = self.node.hosts.get(shard)?.at(number)?;
+    fn ask(&self, shard: u16, number: u64, ask: Ask, limits: ReadContext) -> Result<Reply> {
+        let pool = self.node.hosts.get(shard)?.at(number, limits.deadline)?;
         pool.with(Some(limits), |store| answer(store, ask)).flatten().map(Reply::Answer)
     }
 
-    fn run(&self, request: RequestId, left: Option<Duration>, query: &[u8], cancel: CancelToken) -> Result<Reply> {
+    fn run(&self, request: RequestId, query: &[u8], limits: ReadContext) -> Result<Reply> {
         let Some(runner) = self.node.runner().filter(|_| self.outcomes().len() < OUTCOMES_MAX) else {
             return Ok(Reply::NotRun);
         };
         if let Err(writer) = self.node.role.become_writer(PATIENCE) {
             return Ok(Reply::Elsewhere { writer });
         }
-        let deadline = left.map(|left| Instant::now() + left.min(LONGEST));
-        let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
         let Some(Ran { given, outcome }) = runner.run(query, request, &self.who, limits) else { return Ok(Reply::NotRun) };
         let commits = outcome.is_some();
         self.outcomes().extend(outcome.map(|outcome| (request, outcome)));
         Ok(Reply::Ran { given, commits })
     }
 
-    fn rounds(&self, left: Option<Duration>, asked: &[u8], cancel: CancelToken) -> Result<Reply> {
+    fn rounds(&self, asked: &[u8], limits: ReadContext) -> Result<Reply> {
         let Some(runner) = self.node.runner() else { return Ok(Reply::NotRun) };
         self.has_rounds.store(true, Ordering::Relaxed);
-        let deadline = left.map(|left| Instant::now() + left.min(LONGEST));
-        let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
         match runner.rounds(asked, self.number, limits) {
             Some(told) => Ok(Reply::Rounds(Opaque(told?))),
             None => Ok(Reply::NotRun),
         }
     }
 
-    fn fragment(&self, left: Option<Duration>, number: u64, asked: &[u8], cancel: CancelToken) -> Result<Reply> {
+    fn fragment(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Result<Reply> {
         let Some(runner) = self.node.runner() else { return Ok(Reply::NotRun) };
-        let deadline = left.map(|left| Instant::now() + left.min(LONGEST));
-        let limits = ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() };
-        match runner.fragment(number, asked, &limits) {
+        match runner.fragment(number, asked, limits) {
             Some(told) => Ok(Reply::Fragment(Opaque(told?))),
             None => Ok(Reply::NotRun),
         }
@@ -306,7 +326,7 @@ impl Session {
     }
 
     /// Fails if a shard could not read its section, or if there is no such shard, or if a part was not logged in this turn. Notes which version
-    /// of records can have each.
+    /// of records can have each, and fails if the graph does not allow it.
     fn can_be_logged(&self, sections: &mut [Section], parts: &[(u16, PartAt)]) -> Result<()> {
         let bytes: usize = sections.iter().map(|section| section.changes.len()).sum();
         if bytes > TRANSACTION_BYTES_MAX {
@@ -322,9 +342,16 @@ impl Session {
         }
         for section in sections {
             section.version = version_of(&section.changes).map_err(|_| wrong())?;
+            self.node.role.must_allow(section.version)?;
         }
         Ok(())
     }
+}
+
+/// The limits of who waits so long.
+fn within(left: Option<Duration>, asker: ReadContext) -> ReadContext {
+    let timeout = left.map(|left| left.min(LONGEST));
+    ReadContext { deadline: timeout.map(|left| Instant::now() + left), timeout, ..asker }
 }
 
 impl Drop for Session {

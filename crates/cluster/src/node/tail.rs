@@ -102,6 +102,11 @@ impl Tail {
         (ring.next, ring.first_end.is_some())
     }
 
+    /// The bytes of the records in memory, about.
+    pub fn held(&self) -> usize {
+        self.ring().bytes
+    }
+
     /// Where the log ended when its end was reached first.
     pub fn first_end(&self) -> Option<u64> {
         self.ring().first_end

@@ -114,7 +114,7 @@ impl<V: Deref<Target: ShardRead>> Overlay<V> {
         let indexes = &mut Arc::make_mut(&mut self.schema).indexes;
         match indexes.iter_mut().find(|index| index.of == of) {
             None => {
-                indexes.push(IndexSchema { of, unique });
+                indexes.push(IndexSchema { unique, ..IndexSchema::new(of) });
                 Ok(true)
             }
             Some(known) => {

@@ -20,7 +20,7 @@ mod hops;
 mod scan;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,6 +31,7 @@ use mangrove_graph::{
 };
 
 use self::delta::{Delta, Lists, Place};
+use crate::directory::Entry;
 use crate::split::rows_of;
 
 /// A store with changes above it.
@@ -40,13 +41,15 @@ pub struct Overlay<V> {
     delta: Delta,
     /// How far sources were read, where the store says something else.
     sources: BTreeMap<String, Vec<u8>>,
+    /// What the directory lists beside what the store says.
+    listed: BTreeMap<PropertyId, BTreeSet<Entry>>,
     lists: Mutex<Lists>,
 }
 
 impl<V: Deref<Target: ShardRead>> Overlay<V> {
     pub fn new(below: V) -> Self {
         let (schema, delta, lists) = (below.schema().clone(), Delta::default(), Mutex::default());
-        Self { below, schema, delta, sources: BTreeMap::new(), lists }
+        Self { below, schema, delta, sources: BTreeMap::new(), listed: BTreeMap::new(), lists }
     }
 
     /// The places of a batch. Labels that the store does not know have nothing there.
@@ -328,6 +331,18 @@ impl<V: Deref<Target: ShardRead>> GraphView for Overlay<V> {
         let mut all: BTreeMap<String, Vec<u8>> = self.below.sources()?.into_iter().collect();
         all.extend(self.sources.clone());
         Ok(all.into_iter().collect())
+    }
+
+    fn listed_shards(&self, of: PropertyId, hashes: &[u64]) -> Result<Option<Vec<Vec<u16>>>> {
+        let mut all = self.below.listed_shards(of, hashes)?;
+        if let (Some(all), Some(listed)) = (&mut all, self.listed.get(&of)) {
+            for (shards, hash) in all.iter_mut().zip(hashes) {
+                shards.extend(listed.range((*hash, 0)..=(*hash, u16::MAX)).map(|(_, shard)| *shard));
+                shards.sort_unstable();
+                shards.dedup();
+            }
+        }
+        Ok(all)
     }
 
     fn search(

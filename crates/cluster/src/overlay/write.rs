@@ -21,6 +21,9 @@ const BLOCK: u64 = 128;
 /// About what a new element costs in memory beside its cells and its id.
 const ADDED_BYTES: u64 = 96;
 
+/// About what an entry of the directory costs in memory.
+const LISTED_BYTES: u64 = 24;
+
 impl<V: Deref<Target: ShardRead>> Overlay<V> {
     /// The local id behind all that the store has given.
     fn next_below(&self, kind: ElementKind, label: LabelId) -> Result<u64> {
@@ -218,6 +221,14 @@ impl<V: Deref<Target: ShardRead>> ShardWrite for Overlay<V> {
         Ok(())
     }
 
+    fn list_shards(&mut self, of: PropertyId, entries: &[(u64, u16)]) -> Result<()> {
+        let listed = self.listed.entry(of).or_default();
+        let before = listed.len();
+        listed.extend(entries);
+        self.delta.bytes += LISTED_BYTES * (listed.len() - before) as u64;
+        Ok(())
+    }
+
     fn end_labels(&mut self) -> Result<()> {
         for label in (0..self.schema.vertex_labels.len() as u16).map(LabelId) {
             let added = self.added_vertices(label)?;
@@ -402,6 +413,13 @@ impl<V: Deref<Target: ShardRead>> GraphWrite for Overlay<V> {
 
     fn declare_unique(&mut self, of: PropertyId) -> Result<bool> {
         self.add_index(of, true)
+    }
+
+    fn declare_routed(&mut self, of: PropertyId) -> Result<bool> {
+        self.add_index(of, false)?;
+        let indexes = &mut Arc::make_mut(&mut self.schema).indexes;
+        let mine = indexes.iter_mut().find(|index| index.of == of);
+        Ok(mine.is_some_and(|index| !std::mem::replace(&mut index.routed, true)))
     }
 
     fn declare_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()> {

@@ -89,6 +89,7 @@ fn run<T: ShardWrite + ?Sized>(operation: Operation, store: &mut T) -> Result<()
         Operation::RemoveEdges(edges) => store.remove_edges(&edges),
         Operation::RemoveVertices(vertices) => store.remove_vertices(&vertices),
         Operation::PutSource(name, position) => store.put_source(&name, &position),
+        Operation::ListShards(of, entries) => store.list_shards(of, &entries),
         declaration => declare(declaration, store),
     }
 }
@@ -103,6 +104,7 @@ fn declare<T: ShardWrite + ?Sized>(declaration: Operation, store: &mut T) -> Res
         Operation::SetEncoding(PropertyId { kind, label, key }, encoding) => store.set_encoding(kind, label, key, encoding),
         Operation::CreateIndex(of) => store.create_index(of).map(drop),
         Operation::DeclareUnique(of) => store.declare_unique(of).map(drop),
+        Operation::DeclareRouted(of) => store.declare_routed(of).map(drop),
         Operation::DeclareRequired(PropertyId { kind, label, key }, required) => {
             store.declare_required(kind, label, key, required)
         }

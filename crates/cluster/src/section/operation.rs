@@ -6,7 +6,7 @@ use mangrove_graph::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::log::{VERSION_FIRST, VERSION_OF_SOURCES};
+use crate::log::{VERSION_FIRST, VERSION_OF_ROUTES, VERSION_OF_SOURCES};
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Operation {
@@ -51,6 +51,9 @@ pub enum Operation {
     EndLabels,
     /// How far a source was read, by its name.
     PutSource(String, Vec<u8>),
+    DeclareRouted(PropertyId),
+    /// The hashes of values of a property, each with a shard that may have it.
+    ListShards(PropertyId, Vec<(u64, u16)>),
 }
 
 /// A section in which a shard may compress what it has.
@@ -72,7 +75,11 @@ impl Operation {
 
     /// The first version of records that can have it.
     pub fn version(&self) -> u8 {
-        if let Operation::PutSource(..) = self { VERSION_OF_SOURCES } else { VERSION_FIRST }
+        match self {
+            Operation::PutSource(..) => VERSION_OF_SOURCES,
+            Operation::DeclareRouted(..) | Operation::ListShards(..) => VERSION_OF_ROUTES,
+            _ => VERSION_FIRST,
+        }
     }
 
     /// Appends the operation.
@@ -91,6 +98,17 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_older_ones_do_not_know_has_a_higher_version() {
+        let of = PropertyId::of_vertices(LabelId(1), KeyId(2));
+        assert_eq!(Operation::CreateIndex(of).version(), 1);
+        assert_eq!(Operation::PutSource("events".into(), Vec::new()).version(), 3);
+        assert_eq!(
+            [Operation::DeclareRouted(of), Operation::ListShards(of, vec![(9, 1)])].map(|made| made.version()),
+            [4; 2]
+        );
+    }
 
     #[test]
     fn the_end_of_labels_is_one_byte() {

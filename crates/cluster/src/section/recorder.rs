@@ -86,6 +86,11 @@ impl<T: ShardWrite> ShardWrite for Recorder<T> {
         self.note(Operation::DropKey(key))
     }
 
+    fn list_shards(&mut self, of: PropertyId, entries: &[(u64, u16)]) -> Result<()> {
+        self.store.list_shards(of, entries)?;
+        self.note(Operation::ListShards(of, entries.to_vec()))
+    }
+
     fn end_labels(&mut self) -> Result<()> {
         self.store.end_labels()?;
         self.note(Operation::EndLabels)
@@ -186,6 +191,11 @@ impl<T: ShardWrite> GraphWrite for Recorder<T> {
     fn declare_unique(&mut self, of: PropertyId) -> Result<bool> {
         let made = self.store.declare_unique(of)?;
         self.note(Operation::DeclareUnique(of)).map(|()| made)
+    }
+
+    fn declare_routed(&mut self, of: PropertyId) -> Result<bool> {
+        let made = self.store.declare_routed(of)?;
+        self.note(Operation::DeclareRouted(of)).map(|()| made)
     }
 
     fn declare_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()> {

@@ -36,6 +36,8 @@ pub enum Ask {
     Halves(Own),
     /// How far sources were read, as this shard keeps it.
     Sources,
+    /// The shards that the directory lists here for the hashes of values of a property.
+    Listed(PropertyId, Vec<u64>),
     /// How many elements each label has.
     Statistics,
 }
@@ -52,6 +54,18 @@ impl Ask {
             | Ask::Have(of, _)
             | Ask::Pass(of, ..) => Some(of.raw()),
             _ => None,
+        }
+    }
+
+    /// Whether it most likely takes a moment only: it names the elements that are read, or an index leads to them.
+    pub fn is_brief(&self) -> bool {
+        match self {
+            Ask::FindVertices(..) | Ask::FindEdges(_) | Ask::ExternalIds(_) | Ask::Contain(_) | Ask::FurtherLabels(_) => {
+                true
+            }
+            Ask::Neighbors(..) | Ask::Degrees(..) | Ask::Columns(..) | Ask::Keys(_) | Ask::Have(..) | Ask::Pass(..) => true,
+            Ask::IsSearchable(..) | Ask::Candidates(..) | Ask::Search(..) | Ask::Listed(..) => true,
+            Ask::ScanIds(..) | Ask::Scan(..) | Ask::Count(..) | Ask::Halves(_) | Ask::Sources | Ask::Statistics => false,
         }
     }
 }
@@ -76,6 +90,8 @@ pub enum Answer {
     Found(Option<SentIds>, SearchCursor),
     Halves(Halves),
     Sources(Vec<(String, Vec<u8>)>),
+    /// For each hash; `None` if there is no directory.
+    Listed(Option<Vec<Vec<u16>>>),
     Statistics(Statistics),
 }
 
@@ -164,6 +180,7 @@ pub fn answer_of_view(store: &dyn GraphView, ask: Ask) -> Result<Answer> {
         }
         Ask::Statistics => Answer::Statistics(Statistics::clone(&*store.statistics()?)),
         Ask::Sources => Answer::Sources(store.sources()?),
+        Ask::Listed(of, hashes) => Answer::Listed(store.listed_shards(of, &hashes)?),
         of_elements => about(store, of_elements)?,
     })
 }

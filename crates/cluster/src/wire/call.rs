@@ -121,6 +121,12 @@ pub enum Call {
         number: u64,
         asked: Opaque,
     },
+    /// Which Mangrove is the node? One that is older than this call ends the connection.
+    About,
+    /// Records of the log may have this version from now on. All nodes must read it.
+    Allow {
+        version: u8,
+    },
     /// What is there to know of a lake, before anything is read?
     LakeMap,
     /// Another node of the lake is there.
@@ -196,6 +202,8 @@ pub enum Reply {
     Rounds(Opaque),
     /// What the steps gave.
     Fragment(Opaque),
+    About(NodeAbout),
+    Allowed,
     /// This node has a lake. It says so to a greeting.
     Lake(LakeHello),
     LakeMap(LakeMap),
@@ -267,6 +275,17 @@ pub struct NodeStatus {
     /// How long ago the node has last heard of the log.
     pub silent: Duration,
     pub shards: Vec<ShardStatus>,
+}
+
+/// Which Mangrove a node is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NodeAbout {
+    /// The version of Mangrove.
+    pub software: String,
+    /// The newest version of records of the log that it reads.
+    pub reads: u8,
+    /// The newest version that the graph allows, as far as the node has read.
+    pub allowed: u8,
 }
 
 /// How a shard is on a node.

@@ -8,6 +8,7 @@
 //!   error    errors
 //!   opaque   bytes that mean something to others
 //!   call     what is asked of a node, and its reply
+//!   kind     the kinds of calls
 //! ```
 //! All of it travels by postcard. Whoever reads bytes of others needs no more memory than a few times these bytes.
 
@@ -16,13 +17,15 @@ mod call;
 mod chunks;
 mod error;
 mod ids;
+mod kind;
 mod opaque;
 mod values;
 
 pub use ask::{Answer, Ask, NextLocals, answer, answer_of_view};
-pub use call::{Call, HeldOf, LakeHello, LakeMap, LakeNode, NodeStatus, Reply, ShardStatus, Since};
+pub use call::{Call, HeldOf, LakeHello, LakeMap, LakeNode, NodeAbout, NodeStatus, Reply, ShardStatus, Since};
 pub use chunks::{Chunk, Chunks, LakeRange};
 pub use error::SentError;
+pub use kind::CallKind;
 pub use opaque::Opaque;
 pub use values::{SentElements, damaged, ids};
 

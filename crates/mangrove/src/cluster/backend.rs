@@ -12,12 +12,15 @@ use mangrove_cluster::wire::{Call, Reply};
 use mangrove_directory::{CheckReport, Patience, StoreStats, Violation, Writer};
 use mangrove_graph::{Catalog, ElementKind, GraphError, GraphView, GraphWrite, ReadContext, Result, Schema, Through};
 use mangrove_link::{GraphAddress, Ways};
-use mangrove_query::{Fleet, Parameters, Query, QueryOptions};
+use mangrove_query::{Fleet, Parameters, Query, QueryOptions, StartPart};
 
 use super::fragments::{CutFleet, Remembered};
+use super::nodes::{NodeHeard, heard};
 use super::runner::{self, Given, NamedSchema};
 use super::{analysis, unexpected};
-use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad, GraphParts, InParts, RanInParts, ViewLater};
+use crate::backend::{
+    Backend, BackendTransaction, BackendView, BulkLoad, GraphParts, InParts, RanInParts, ViewInShards, ViewLater,
+};
 use crate::bookmark::Bookmark;
 use crate::results::Results;
 use crate::stream::Rows;
@@ -77,6 +80,13 @@ impl ClusterBackend {
         Self { gateway, is_read_only, writing, told, remembered }
     }
 
+    fn must_be_of_this_graph(&self, bookmark: Bookmark) -> Result<()> {
+        match bookmark.graph == self.gateway.peers().graph() {
+            true => Ok(()),
+            false => Err(GraphError::Invalid(format!("{bookmark} is a bookmark of another graph"))),
+        }
+    }
+
     fn told(&self) -> MutexGuard<'_, Option<NamedSchema>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,6 +133,14 @@ impl Backend for ClusterBackend {
     fn view_later(&self) -> Option<ViewLater> {
         let (gateway, remembered) = (self.gateway.clone(), self.remembered.clone());
         Some(Box::new(move || Ok(Box::new(ClusterRead::new(&gateway, gateway.cut(None)?, &remembered)))))
+    }
+
+    fn view_at(&self, at: Bookmark, limits: &ReadContext) -> Result<Box<dyn BackendView>> {
+        self.must_be_of_this_graph(at)?;
+        let cut = self.remembered.kept.at(at.number, &self.gateway, limits)?;
+        let view = ClusterRead::new(&self.gateway, cut, &self.remembered);
+        view.limits.set(Some(limits.clone()));
+        Ok(Box::new(view))
     }
 
     fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
@@ -173,9 +191,7 @@ impl Backend for ClusterBackend {
     }
 
     fn wait_for(&self, bookmark: Bookmark, limits: &ReadContext) -> Result<()> {
-        if bookmark.graph != self.gateway.peers().graph() {
-            return Err(GraphError::Invalid(format!("{bookmark} is a bookmark of another graph")));
-        }
+        self.must_be_of_this_graph(bookmark)?;
         self.gateway.wait_for(bookmark.number, limits).map_err(|error| match error {
             GraphError::Late(timeout) => GraphError::Unavailable(format!(
                 "{bookmark} could not be read within {} s: the shards have not come so far",
@@ -228,6 +244,10 @@ impl Backend for ClusterBackend {
         let missing = || why.unwrap_or_else(|| GraphError::Unavailable("no node has some of the shards".into()));
         let file_bytes = bytes.into_iter().sum::<Option<u64>>().ok_or_else(missing)?;
         Ok(StoreStats { file_bytes, ..StoreStats::default() })
+    }
+
+    fn nodes(&self) -> Result<Option<Vec<NodeHeard>>> {
+        heard(&self.gateway).map(Some)
     }
 
     fn backup(&self, _: &Path) -> Result<()> {
@@ -327,7 +347,26 @@ impl BackendView for ClusterRead {
     }
 
     fn fleet(&self) -> Option<Arc<dyn Fleet>> {
-        Some(Arc::new(CutFleet::new(&self.cut, &self.remembered)))
+        Some(Arc::new(CutFleet::new(&self.cut, self.placement, &self.remembered)))
+    }
+
+    fn shards(&self) -> Option<&dyn ViewInShards> {
+        Some(self)
+    }
+}
+
+impl ViewInShards for ClusterRead {
+    fn count(&self) -> u16 {
+        self.placement.shards
+    }
+
+    fn keep(&self) -> Bookmark {
+        self.remembered.kept.keep(&self.cut);
+        Bookmark { graph: self.gateway.peers().graph(), number: self.cut.number }
+    }
+
+    fn shard(&self, shard: u16) -> Option<StartPart> {
+        Some(StartPart(Arc::new(self.cut.shard(shard, self.placement, &self.limits)?)))
     }
 }
 

@@ -6,6 +6,8 @@
 //!     │◀─────────────────────────────── what they gave ──┤
 //!     │◀──────────────────────────── or: which schema? ──┤ and the client says it all again, with the schema
 //! ```
+//! If a query begins with ids, the client sends these, each to the node that has the home of the vertex.
+//!
 //! A node reads the shards that it has, and nothing else: it asks no other node, so nodes cannot wait for each other in a circle. The
 //! client keeps the point of the log meanwhile. If steps read anything more, the client runs them.
 
@@ -16,10 +18,11 @@ use std::time::Instant;
 use mangrove_cluster::Placement;
 use mangrove_cluster::gateway::{CutNodes, HeldCut, Limits, Peer};
 use mangrove_cluster::wire::{Call, Opaque, Reply, from_bytes, to_bytes};
-use mangrove_graph::{EdgeRef, GraphError, ReadContext, Result, Schema, VertexId};
+use mangrove_graph::{EdgeRef, ExternalId, GraphError, IdSpace, ReadContext, Result, Schema, Value, VertexId};
 use mangrove_query::{Fleet, MeshFleet, Ran, run_fragment};
 use serde::{Deserialize, Serialize};
 
+use super::kept::KeptCuts;
 use super::mesh::CutMesh;
 use super::rounds::crew::NodeNames;
 use super::runner::{NamedSchema, drawn};
@@ -52,6 +55,8 @@ pub struct Remembered {
     /// The schema that it has read last, with its name.
     schema: Mutex<Option<NamedSchema>>,
     names: Arc<NodeNames>,
+    /// What others read shard by shard.
+    pub kept: KeptCuts,
 }
 
 impl Remembered {
@@ -67,15 +72,16 @@ impl Remembered {
 /// The nodes of a cut, for one query.
 pub struct CutFleet {
     nodes: CutNodes,
+    placement: Placement,
     schema: NamedSchema,
     mesh: Option<CutMesh>,
 }
 
 impl CutFleet {
-    pub fn new(cut: &Arc<HeldCut>, remembered: &Remembered) -> Self {
+    pub fn new(cut: &Arc<HeldCut>, placement: Placement, remembered: &Remembered) -> Self {
         let schema = remembered.named(&cut.seen.schema);
         let mesh = CutMesh::new(cut, &schema, &remembered.names);
-        Self { nodes: CutNodes::new(cut.clone()), schema, mesh }
+        Self { nodes: CutNodes::new(cut.clone()), placement, schema, mesh }
     }
 
     /// What a node makes of a message.
@@ -115,6 +121,14 @@ impl Fleet for CutFleet {
 
     fn node_of_edge(&self, edge: &EdgeRef) -> u16 {
         self.nodes.node_of(edge.id.shard())
+    }
+
+    fn node_of_id(&self, id: &Value) -> Option<u16> {
+        // Where ids belong to labels, their text says the label in several ways.
+        let id = ExternalId::from_value(id).filter(|_| self.placement.id_space == IdSpace::Graph)?;
+        let mut nodes = self.placement.homes(None, &id).map(|shard| self.nodes.node_of(shard));
+        let first = nodes.next()?;
+        nodes.all(|other| other == first).then_some(first)
     }
 
     fn run(&self, messages: Vec<(u16, Vec<u8>)>, limits: &ReadContext) -> Vec<Ran> {
@@ -175,16 +189,39 @@ impl Fragments {
     /// # Errors
     /// If the bytes cannot be read.
     pub fn answer(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Result<Vec<u8>> {
-        let Steps { name, schema, message } = from_bytes(asked)?;
-        let told = match self.schemas.get(name, schema) {
-            None => StepsTold::Schema,
-            Some(schema) => {
-                let (cut, reader) = (HeldCut::of_node(number, &self.own, self.placement, schema), Limits::default());
-                reader.set(Some(limits.clone()));
-                let given = run_fragment(&message.0, &cut.graph(self.placement, &reader), limits);
-                given.map_or(StepsTold::Refused, |answer| StepsTold::Gave(Opaque(answer)))
-            }
+        let run = |message: &[u8], cut: &Arc<HeldCut>, reader: &Limits| {
+            run_fragment(message, &cut.graph(self.placement, reader), limits)
         };
-        to_bytes(&told)
+        to_bytes(&self.told(number, asked, limits, run)?)
+    }
+
+    /// The same on this thread alone, which waits for no other; `None` if the steps do not come to their end.
+    ///
+    /// # Errors
+    /// If the bytes cannot be read.
+    pub fn answer_alone(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Result<Option<Vec<u8>>> {
+        let run = |message: &[u8], cut: &Arc<HeldCut>, reader: &Limits| {
+            run_fragment(message, &cut.graph_in_turn(self.placement, reader), limits)
+        };
+        match self.told(number, asked, limits, run)? {
+            StepsTold::Refused => Ok(None),
+            told => to_bytes(&told).map(Some),
+        }
+    }
+
+    /// What becomes of steps that `run` runs over the shards of this node.
+    fn told(
+        &self,
+        number: u64,
+        asked: &[u8],
+        limits: &ReadContext,
+        run: impl FnOnce(&[u8], &Arc<HeldCut>, &Limits) -> Option<Vec<u8>>,
+    ) -> Result<StepsTold> {
+        let Steps { name, schema, message } = from_bytes(asked)?;
+        let Some(schema) = self.schemas.get(name, schema) else { return Ok(StepsTold::Schema) };
+        let (cut, reader) = (HeldCut::of_node(number, &self.own, self.placement, schema), Limits::default());
+        reader.set(Some(limits.clone()));
+        let given = run(&message.0, &cut, &reader);
+        Ok(given.map_or(StepsTold::Refused, |answer| StepsTold::Gave(Opaque(answer))))
     }
 }

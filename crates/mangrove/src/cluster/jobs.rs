@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use mangrove_analytics::AnalyticsError;
 use mangrove_cluster::gateway::{Gateway, Peer};
 use mangrove_cluster::wire::{SentError, from_bytes, to_bytes};
-use mangrove_graph::{GraphError, ReadContext, Result, Schema};
+use mangrove_graph::{Budget, GraphError, ReadContext, Result, Schema};
+use mangrove_query::stages_budget;
 
 use super::analysis::Shelf;
 use super::fragments::Schemas;
@@ -86,6 +87,11 @@ impl Jobs {
         self.jobs().get(&id).cloned().ok_or_else(is_over)
     }
 
+    /// How many have not failed.
+    pub fn running(&self) -> usize {
+        running(&self.jobs())
+    }
+
     /// Takes a part, and waits until it has begun.
     fn begin(&self, mut plan: PartPlan, session: u64, limits: &ReadContext) -> Result<Told, Failure> {
         if plan.names.get(plan.at as usize) != Some(&self.name) {
@@ -98,10 +104,15 @@ impl Jobs {
                 None => return Ok(Told::Schema),
             },
         };
-        let job = Arc::new(Job::new(plan.job, session, plan.at, plan.names.len() as u32));
+        // A vertex program counts its memory itself.
+        let budget = match &plan.work {
+            Work::Program(_) => Budget::default(),
+            Work::Stages(stages) => stages_budget(&stages.message.0),
+        };
+        let job = Arc::new(Job::new(plan.job, session, (plan.at, plan.names.len() as u32), budget.clone()));
         {
             let mut jobs = self.jobs();
-            if jobs.values().filter(|job| !job.has_failed()).count() >= JOBS_MAX {
+            if running(&jobs) >= JOBS_MAX {
                 return Err(unavailable("it has parts of as many jobs as it may".into()));
             }
             // A failed one is kept for those who still ask, but not for ever.
@@ -113,7 +124,7 @@ impl Jobs {
             }
             jobs.insert(plan.job, job.clone());
         }
-        let own = ReadContext { cancel: job.cancel.clone(), ..limits.clone() };
+        let own = ReadContext { cancel: job.cancel.clone(), budget, ..limits.clone() };
         let (place, computed) = (self.place.clone(), job.clone());
         let thread = std::thread::Builder::new().name("mangrove job".into());
         if let Err(error) = thread.spawn(move || work(&place, &computed, plan, &schema, own)) {
@@ -134,6 +145,10 @@ impl Drop for Jobs {
         let all = std::mem::take(&mut *self.jobs());
         all.into_values().for_each(|job| job.end(unavailable("the node ends".into())));
     }
+}
+
+fn running(jobs: &HashMap<u64, Arc<Job>>) -> usize {
+    jobs.values().filter(|job| !job.has_failed()).count()
 }
 
 /// Does a part until it ends, or fails.

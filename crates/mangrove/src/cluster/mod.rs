@@ -6,6 +6,7 @@
 //!   stores    where its shards are on its disk
 //!   runner    what a node runs for clients: small queries that write, steps of others, and parts of jobs
 //!   fragments steps of queries that run at the nodes
+//!   kept      points of the log that others read shard by shard
 //!   jobs      the parts of a node in what several nodes do in rounds
 //!   analysis  vertex programs on the nodes
 //!   mesh      steps of queries whose traversers go from node to node
@@ -23,6 +24,7 @@ mod backups;
 mod balance;
 mod fragments;
 mod jobs;
+mod kept;
 mod lake;
 mod mesh;
 mod moves;
@@ -40,7 +42,9 @@ use mangrove_link::Nodes;
 pub use mangrove_cluster::backup::{Backup, BackupFound, Objects};
 pub use mangrove_cluster::lake::owner;
 pub use mangrove_cluster::log::{GraphRecord, Log, Member};
-pub use mangrove_cluster::wire::{Chunk, LakeHello, LakeNode, NodeStatus, ShardStatus};
+pub use mangrove_cluster::node::{LogSeen, NodeSeen, WritesSeen};
+pub use mangrove_cluster::service::{CallSpan, CallsSeen, Tracer};
+pub use mangrove_cluster::wire::{CallKind, Chunk, LakeHello, LakeNode, NodeAbout, NodeStatus, ShardStatus};
 pub use mangrove_cluster::{Placement, SHARDS_MAX};
 pub use mangrove_link::{CA_FILE, CERTIFICATE_FILE, GraphAddress, KEY_FILE, LakeNodeFound};
 
@@ -49,8 +53,8 @@ pub use self::backups::{BackupStage, backup, find_backup, list_backups, objects,
 pub use self::balance::Move;
 pub use self::lake::{LakeNodeConfig, LakeNodesBackend, RunningLakeNode, lake_nodes};
 pub use self::moves::{Watching, copy_shard, drop_shard, move_shard, rebalance};
-pub use self::node::{NodeConfig, RunningNode};
-pub use self::nodes::{NodeFound, graph_of, make_graph, nodes, remove, shards_of_node, stop};
+pub use self::node::{NodeConfig, NodeWatch, RunningNode};
+pub use self::nodes::{NodeFound, NodeHeard, finalize, graph_of, make_graph, nodes, remove, shards_of_node, stop};
 
 /// A graph on nodes.
 pub enum Connected {

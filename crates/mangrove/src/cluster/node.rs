@@ -3,12 +3,13 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use mangrove_cluster::backup::Objects;
 use mangrove_cluster::gateway::Peer;
 use mangrove_cluster::log::{Beginning, Log, WriterPace, beginning};
-use mangrove_cluster::node::{Keeping, LocalPeer, Node, NodeOptions, Session};
+use mangrove_cluster::node::{Keeping, LocalPeer, Node, NodeOptions, NodeSeen, Session};
+use mangrove_cluster::service::Tracer;
 use mangrove_graph::{GraphError, Result};
 use mangrove_link::{Identity, Serving, Ways};
 use socket2::{Domain, Socket, Type};
@@ -43,6 +44,29 @@ pub struct NodeConfig<'a> {
     pub is_cancelled: &'a dyn Fn() -> bool,
 }
 
+/// A node as those see it who watch it. It does not keep the node running.
+#[derive(Clone)]
+pub struct NodeWatch(Weak<Node>);
+
+impl NodeWatch {
+    /// Whether it answers clients. Before that, it reads the log.
+    pub fn answers(&self) -> bool {
+        self.0.upgrade().is_some_and(|node| node.answers())
+    }
+
+    /// From now on, it tells of calls that are parts of traces.
+    pub fn trace_with(&self, tracer: Arc<dyn Tracer>) {
+        if let Some(node) = self.0.upgrade() {
+            node.trace_with(tracer);
+        }
+    }
+
+    /// How it is, and what it has done; `None` if it has ended.
+    pub fn seen(&self) -> Option<NodeSeen> {
+        self.0.upgrade().map(|node| node.seen())
+    }
+}
+
 /// A node that runs. Dropping it ends it.
 pub struct RunningNode {
     node: Arc<Node>,
@@ -55,6 +79,14 @@ impl RunningNode {
     /// # Errors
     /// If the log has no graph, if a shard cannot be opened, or if the address is not free.
     pub fn start(config: NodeConfig<'_>) -> Result<Self, OpenError> {
+        Self::start_watched(config, |_| {})
+    }
+
+    /// The same. `watch` gets what others can watch, as soon as the node follows the log: before it answers.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn start_watched(config: NodeConfig<'_>, watch: impl FnOnce(NodeWatch)) -> Result<Self, OpenError> {
         let NodeConfig { name, data, shards, listen, advertise, tls, log, store, is_cancelled } = config;
         let failed = |error: String| OpenError::Cluster(GraphError::Invalid(error));
         let identity = tls.as_deref().map(Identity::read).transpose().map_err(|error| failed(error.to_string()))?;
@@ -78,6 +110,7 @@ impl RunningNode {
             keeping: store.clone().map(|objects| Keeping { objects, scratch: data.clone() }),
         };
         let node = Node::start(options).map_err(OpenError::Cluster)?;
+        watch(NodeWatch(Arc::downgrade(&node)));
         node.place(&asked.shards, was_asked, is_cancelled).map_err(OpenError::Cluster)?;
         while !node.is_ready() {
             if is_cancelled() {
@@ -90,7 +123,7 @@ impl RunningNode {
         let serving = listened.map_err(|error| failed(format!("cannot listen on {listening}: {error}")))?;
         node.announce(is_cancelled).and_then(|()| asked.keep(&data)).map_err(OpenError::Cluster)?;
         let own: Arc<dyn Peer> = Arc::new(LocalPeer(Session::new(node.clone(), name.clone())));
-        let gateway = Ways::of_node(node.graph().clone(), &name, &address, own.clone(), identity).gateway();
+        let gateway = Ways::of_node(&node, &name, &address, own.clone(), identity).gateway();
         node.run_with(Arc::new(NodeRunner::new(name, node.clone(), gateway, own, store)));
         Ok(Self { node, serving })
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mangrove_cluster::Placement;
-use mangrove_cluster::gateway::Peer;
-use mangrove_cluster::log::{GraphRecord, Log, Member, Record, beginning};
-use mangrove_cluster::wire::{Call, NodeStatus, Reply};
+use mangrove_cluster::gateway::{Gateway, Peer};
+use mangrove_cluster::log::{GraphRecord, Log, Member, Record, VERSION_NEWEST, beginning};
+use mangrove_cluster::wire::{Call, NodeAbout, NodeStatus, Reply};
 use mangrove_graph::{GraphError, IdSpace, Result};
 use mangrove_link::{GraphAddress, Nodes, Ways};
 
@@ -33,7 +33,7 @@ pub fn shards_of_node(number: u16, nodes: u16, replicas: u16, shards: u16) -> Re
     }
 }
 
-/// Makes the graph of an empty log: so many shards, which never change.
+/// Makes the graph of an empty log: so many shards, which never change. It allows all records that this Mangrove reads.
 ///
 /// # Errors
 /// If the log has a graph already.
@@ -44,6 +44,7 @@ pub fn make_graph(log: &Arc<dyn Log>, name: &str, shards: u16, id_space: IdSpace
     let (id, seed) = mangrove_graph::Uuid::new_v4().as_u64_pair();
     let graph = GraphRecord { id: id | 1, name: name.to_owned(), placement: Placement { shards, seed, id_space } };
     log.append(Record::Graph(graph.clone()).to_bytes()?)?;
+    log.append(Record::Allow { version: VERSION_NEWEST }.to_bytes()?)?;
     let until = Instant::now() + MADE;
     loop {
         match graph_of(log) {
@@ -60,6 +61,27 @@ pub struct NodeFound {
     pub member: Member,
     /// Why it does not say, if it does not.
     pub status: Result<NodeStatus>,
+    /// `None` if it does not say that.
+    pub about: Option<NodeAbout>,
+}
+
+/// A node of a connected graph, and how it is.
+pub struct NodeHeard {
+    pub name: String,
+    /// Why it does not say, if it does not.
+    pub status: Result<NodeStatus>,
+}
+
+/// Asks the nodes that have shards how they are. One that seems to be frozen is not waited for.
+pub fn heard(gateway: &Gateway) -> Result<Vec<NodeHeard>> {
+    let asked = gateway.peers().all()?.into_iter().map(|(name, node)| {
+        let status = node.and_then(|node| match node.call_or_give_up(&Call::Status, None)? {
+            Reply::Status(status) => Ok(status),
+            _ => Err(unexpected(&name)),
+        });
+        NodeHeard { name, status }
+    });
+    Ok(asked.collect())
 }
 
 /// The nodes of a graph.
@@ -70,13 +92,59 @@ pub fn nodes(address: &GraphAddress) -> Result<(GraphRecord, Vec<NodeFound>)> {
     let ways = Ways::find(address, "status")?;
     let (graph, _) = ways.members()?;
     let found = ways.to_all()?.into_iter().map(|(member, node)| {
-        let status = node.and_then(|node| match node.call(&Call::Status, None)? {
-            Reply::Status(status) => Ok(status),
-            _ => Err(unexpected(&member.name)),
-        });
-        NodeFound { member, status }
+        let (status, about) = match node {
+            Ok(node) => (status_of(&*node, &member), about(&*node, &member).ok()), // an older one has no answer to the second
+            Err(error) => (Err(error), None),
+        };
+        NodeFound { member, status, about }
     });
     Ok((graph, found.collect()))
+}
+
+fn status_of(node: &dyn Peer, member: &Member) -> Result<NodeStatus> {
+    match node.call(&Call::Status, None)? {
+        Reply::Status(status) => Ok(status),
+        _ => Err(unexpected(&member.name)),
+    }
+}
+
+fn about(node: &dyn Peer, member: &Member) -> Result<NodeAbout> {
+    match node.call(&Call::About, None)? {
+        Reply::About(about) => Ok(about),
+        _ => Err(unexpected(&member.name)),
+    }
+}
+
+/// Allows the newest records that the nodes of a graph read, once all of them have been upgraded. Gives their version.
+///
+/// # Errors
+/// If a node does not answer, or is older than others. Then nothing has changed.
+pub fn finalize(address: &GraphAddress) -> Result<u8> {
+    let mut nodes = Vec::new();
+    for (member, node) in Ways::find(address, "finalize")?.to_all()? {
+        let silent = |error| {
+            GraphError::Unavailable(format!(
+                "{0} does not say which Mangrove it is: {error}. Start it, or upgrade it, or type `mangrove cluster remove` if {0} never comes back",
+                member.name
+            ))
+        };
+        let node = node.map_err(silent)?;
+        node.call(&Call::Hello, None).map_err(silent)?;
+        let about = about(&*node, &member).map_err(silent)?;
+        nodes.push((member, node, about));
+    }
+    let Some((_, newest, NodeAbout { reads, software, .. })) = nodes.iter().max_by_key(|(.., about)| about.reads) else {
+        return Err(GraphError::Unavailable("the graph has no nodes".into()));
+    };
+    if let Some((member, _, older)) = nodes.iter().find(|(.., about)| about.reads < *reads) {
+        return Err(GraphError::Invalid(format!(
+            "{} runs Mangrove {}, which reads records of the log up to version {}, and others run {software}, which reads version {reads}: \
+             upgrade it first",
+            member.name, older.software, older.reads
+        )));
+    }
+    newest.call(&Call::Allow { version: *reads }, None)?;
+    Ok(*reads)
 }
 
 /// Takes a node that has ended off the list of nodes. If it starts again, it is a member again.

@@ -141,6 +141,7 @@ impl NodeRunner {
             cancel: limits.cancel.clone(),
             memory_bytes_max: BYTES_MAX.min(usize::try_from(asked.bytes_max).unwrap_or(BYTES_MAX)),
             rules_off: asked.rules_off,
+            trace: limits.trace,
             ..QueryOptions::default()
         };
         let execution = query.execute(graph, &asked.parameters.into_iter().collect(), &options).ok()?;
@@ -172,6 +173,14 @@ impl Runner for NodeRunner {
 
     fn fragment(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Option<Result<Vec<u8>>> {
         Some(self.fragments.answer(number, asked, limits))
+    }
+
+    fn fragment_alone(&self, number: u64, asked: &[u8], limits: &ReadContext) -> Option<Vec<u8>> {
+        self.fragments.answer_alone(number, asked, limits).ok().flatten()
+    }
+
+    fn parts_running(&self) -> usize {
+        self.jobs.running()
     }
 
     fn has_gone(&self, session: u64) {

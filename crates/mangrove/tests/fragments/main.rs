@@ -1,6 +1,8 @@
 //! Steps of queries at the nodes of a graph: they give what one process gives, and end as it does.
 
+mod homes;
 mod mesh;
+mod shards;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -115,7 +117,7 @@ fn sent(db: &Database, text: &str, options: &QueryOptions) -> u64 {
 }
 
 /// Queries of which nodes run some steps.
-const SHIPPED: [&str; 32] = [
+const SHIPPED: [&str; 35] = [
     "g.V('v1').out().has('n', gt(10)).values('text')",
     "g.V('v1').in().has('n', lt(40)).values('n', 'text')",
     "g.V().hasLabel('red').where(out('road')).values('text')",
@@ -148,16 +150,16 @@ const SHIPPED: [&str; 32] = [
     "g.V().out().has('n', gt(25)).where(out('path')).group().by('text').by(count()).unfold()",
     "g.V().out('road').has('n', gt(5)).values('text').aggregate('t').cap('t').unfold().dedup()",
     "g.V().hasLabel('blue').out().hasLabel('red').has('n', gt(9)).map(values('n').math('_ * 2'))",
+    "g.V('v1').values('n')",
+    "g.V('v1').out().id()",
+    "g.V('v1').out().out().dedup().id()",
 ];
 
 /// Queries that read step by step.
-const STEPWISE: [&str; 32] = [
+const STEPWISE: [&str; 29] = [
     "g.V().count()",
     "g.E().count()",
-    "g.V('v1').values('n')",
     "g.V('v1').valueMap('n')",
-    "g.V('v1').out().id()",
-    "g.V('v1').out().out().dedup().id()",
     "g.V().hasLabel('red').id()",
     "g.V().has('n', gt(40)).id()",
     "g.V().has('n', 5).values('text')",
@@ -262,19 +264,27 @@ fn warnings_and_errors_are_those_of_one_process() {
     assert!(!warnings(&off()).is_empty());
 }
 
-#[test]
-fn queries_go_on_when_a_node_ends() {
+/// Asks before and after the end of a node whose shards others have. The answers must be those of `stepwise` options, and nodes run steps of
+/// the first query.
+fn go_on_without_a_node(queries: &[&str], seed: u64, stepwise: &QueryOptions) {
     let mut cluster = Cluster::start(3, 2, 6);
     let db = cluster.connect();
-    load(&db, 9);
-    let ask = |options: &QueryOptions| SHIPPED.map(|text| answers(&db, text, options).unwrap());
-    let expected = ask(&off());
+    load(&db, seed);
+    let ask = |options: &QueryOptions| -> Vec<Vec<String>> {
+        queries.iter().map(|text| answers(&db, text, options).unwrap()).collect()
+    };
+    let expected = ask(stepwise);
     assert_eq!(ask(&QueryOptions::default()), expected);
     drop(cluster.nodes.remove(1));
     for _ in 0..3 {
         assert_eq!(ask(&QueryOptions::default()), expected);
     }
-    assert!(sent(&db, SHIPPED[3], &QueryOptions::default()) > 0, "others have its shards");
+    assert!(sent(&db, queries[0], &QueryOptions::default()) > 0, "others have its shards");
+}
+
+#[test]
+fn queries_go_on_when_a_node_ends() {
+    go_on_without_a_node(&SHIPPED, 9, &off());
 }
 
 /// Rounds that go on for long, each with steps that nodes run.
@@ -288,14 +298,11 @@ fn kind(outcome: Result<Vec<mangrove::Value>, QueryError>) -> QueryErrorKind {
     }
 }
 
-#[test]
-fn who_cancels_or_is_late_waits_no_longer() {
-    let cluster = Cluster::start(2, 1, 4);
-    let db = cluster.connect();
-    load(&db, 10);
+/// Runs a query that does not end, until it is late, and until it is cancelled.
+fn stops(db: &Database, endless: &str) {
     let run = |options: &QueryOptions| {
         let began = Instant::now();
-        let outcome = db.query(ENDLESS, &Parameters::new(), options).and_then(|mut stream| stream.values());
+        let outcome = db.query(endless, &Parameters::new(), options).and_then(|mut stream| stream.values());
         assert!(began.elapsed() < Duration::from_secs(20));
         kind(outcome)
     };
@@ -310,7 +317,16 @@ fn who_cancels_or_is_late_waits_no_longer() {
         });
         assert_eq!(run(&stopped), QueryErrorKind::Cancelled);
     });
-    assert!(answers(&db, SHIPPED[0], &QueryOptions::default()).is_ok());
+    assert!(answers(db, SHIPPED[0], &QueryOptions::default()).is_ok());
+}
+
+#[test]
+fn who_cancels_or_is_late_waits_no_longer() {
+    let cluster = Cluster::start(2, 1, 4);
+    let db = cluster.connect();
+    load(&db, 10);
+    stops(&db, ENDLESS);
+    stops(&db, &ENDLESS.replace("g.V()", "g.V('v1', 'v2').out()"));
 }
 
 #[test]

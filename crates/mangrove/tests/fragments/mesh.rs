@@ -28,12 +28,34 @@ const GOING: [&str; 20] = [
     "g.V().out().out().valueMap('n').count()",
 ];
 
+/// Queries that end in a map of which each node makes its part, or in a sorted list of which each node has its first.
+const IN_PARTS: [&str; 18] = [
+    "g.V().out().groupCount().by('n').unfold()",
+    "g.V().out().out().groupCount().by('n').unfold()",
+    "g.V().out().groupCount().by('text').order(local).by(keys)",
+    "g.V().out().groupCount().unfold().select(keys).id()",
+    "g.V().out().groupCount().by(label).unfold()",
+    "g.V().out().out().groupCount().by(id).order(local).by(values, desc).by(keys).limit(local, 20)",
+    "g.V().out().groupCount().by(out('road').count()).unfold()",
+    "g.V().outE().groupCount().by('weight').unfold()",
+    "g.V().out().group().by('text').by(count()).unfold()",
+    "g.V().out().group().by('text').by(values('n').sum()).unfold()",
+    "g.V().out().has('n', gt(10)).group().by('text').by(values('n').mean()).unfold()",
+    "g.V().out().group().by(label).by(values('text').max()).unfold()",
+    "g.V().repeat(both()).times(3).dedup().groupCount().by('text').unfold()",
+    "g.V().out().out().order().by('n').by(id).limit(10).id()",
+    "g.V().out().order().by('n', desc).by(id).limit(12).values('text')",
+    "g.V().out().values('n').order().limit(30)",
+    "g.V().out().values('text').order().by(desc).limit(30)",
+    "g.V().out().out().dedup().order().by(out('road').count(), desc).by(id).limit(5).id()",
+];
+
 /// Queries of which nodes run nothing in this way: somebody sees the order, few traversers move, or steps ask for more than an element.
 const COMING_BACK: [&str; 12] = [
     "g.V('v1').out().out().dedup().count()",
     "g.V().out().out().dedup().id()",
-    "g.V().out().out().groupCount().by('n').unfold()",
-    "g.V().out().out().order().by('n').by(id).limit(10).id()",
+    "g.V().out().groupCount().by('n').unfold().limit(100).count()",
+    "g.V().out().out().order().by('n').limit(10).values('n')",
     "g.V().as('a').out().out().where(neq('a')).count()",
     "g.V().out().simplePath().count()",
     "g.V().repeat(out()).until(or(has('n', gt(40)), loops().is(3))).count()",
@@ -81,6 +103,16 @@ fn traversers_that_go_from_node_to_node_give_what_one_process_gives() {
             let without_fragments = sent(&db, text, &off());
             assert!(without_fragments > 0, "{what}: the nodes did not come to the end");
             assert!(!goes(&alone, text, &QueryOptions::default()), "{what}");
+        }
+        for text in IN_PARTS {
+            let what = format!("{text} on {count} nodes with {shards} shards");
+            let expected = bag(&alone, text, &QueryOptions::default());
+            assert!(expected.as_ref().is_ok_and(|lines| !lines.is_empty()), "{what}: {expected:?}");
+            assert_eq!(bag(&db, text, &QueryOptions::default()), expected, "{what}");
+            assert_eq!(bag(&db, text, &mesh_off()), expected, "{what}");
+            let explained = db.explain(text, &Parameters::new(), &QueryOptions::default()).unwrap().to_string();
+            assert!(explained.contains("in parts at the nodes"), "{what}: {explained}");
+            assert!(sent(&db, text, &off()) > 0, "{what}: the nodes did not come to the end");
         }
         for text in COMING_BACK {
             let what = format!("{text} on {count} nodes with {shards} shards");
@@ -223,7 +255,8 @@ fn with_little_memory_results_and_errors_are_the_same() {
     let db = cluster.connect();
     load_many(&db, 31, MANY);
     for bytes in [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 26] {
-        for text in [GOING[0], GOING[4], GOING[7], GOING[12], GOING[19]] {
+        let all = "g.V().out().groupCount().by(id).order(local).by(keys)";
+        for text in [GOING[0], GOING[4], GOING[7], GOING[12], GOING[19], IN_PARTS[5], IN_PARTS[13], all] {
             let little = QueryOptions { memory_bytes_max: bytes, ..QueryOptions::default() };
             let without = QueryOptions { rules_off: vec!["mesh".into()], ..little.clone() };
             let stepwise = answers(&db, text, &without);

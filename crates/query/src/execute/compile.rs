@@ -30,7 +30,7 @@ use crate::execute::ops::mutate::{
     self, AddEdgeOp, AddVertexOp, ChangeLabelsOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp,
 };
 use crate::execute::ops::operand::OperandOp;
-use crate::execute::ops::partial::{PartialCounts, PartialGroup, PartialOp, PartialReduce};
+use crate::execute::ops::partial::{PartialCounts, PartialGroup, PartialGroups, PartialOp, PartialReduce};
 use crate::execute::ops::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
 use crate::execute::ops::repeat::{EmitOp, RepeatOp, UntilOp};
 use crate::execute::ops::resource::TimeLimitOp;
@@ -49,8 +49,9 @@ use crate::execute::run::portion::Portioned;
 use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::fragment::{Fragment, Reach};
 use crate::plan::keys::{any_column, read_of_all, takes_maps};
-use crate::plan::locate::run_length;
+use crate::plan::locate::{run_length, run_length_of_ids};
 use crate::plan::mesh;
+use crate::plan::parts::Parts;
 use crate::plan::paths::{PATHS, PathMode, last_uses};
 use crate::plan::*;
 use crate::stack::deep;
@@ -60,6 +61,8 @@ use crate::stack::deep;
 pub struct NodesRole {
     /// They run fragments.
     pub fragments: bool,
+    /// They look up the ids with which it begins.
+    pub homes: bool,
     /// Traversers go from node to node, if at least so many are expected to move.
     pub mesh: Option<f64>,
 }
@@ -74,7 +77,17 @@ pub fn root(plan: &Plan, mode: PathMode, helpers: Option<Reach>, nodes: NodesRol
     let last_uses = if mode == PathMode::Slots { last_uses(&plan.traversal) } else { Vec::new() };
     chain(
         &plan.traversal,
-        ChainRole { start: true, helpers, fleet, mesh, last_reader, last_uses: &last_uses, columns: Some(0), later: &[] },
+        ChainRole {
+            start: true,
+            helpers,
+            fleet,
+            homes: nodes.homes,
+            mesh,
+            last_reader,
+            last_uses: &last_uses,
+            columns: Some(0),
+            later: &[],
+        },
     )
 }
 
@@ -92,6 +105,8 @@ struct ChainRole<'a> {
     helpers: Option<Reach>,
     /// The source of the query, if nodes may run some of the steps.
     fleet: Option<&'a SourceConfig>,
+    /// It begins with ids that the nodes look up.
+    homes: bool,
     /// The source of the query, and how many traversers must be expected to move before they go from node to node.
     mesh: Option<(&'a SourceConfig, f64)>,
     /// The last step that asks where traversers have been. Later steps can forget the path.
@@ -122,10 +137,14 @@ fn chain(traversal: &Traversal, place: ChainRole<'_>) -> Result<Chain> {
 fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
     let steps = &traversal.steps;
     let mut links = Vec::with_capacity(steps.len());
-    let run_at = |at: usize| if place.fleet.is_some() { run_length(&steps[at..]) } else { 0 };
+    let run_at = |at: usize| match place.fleet {
+        None => 0,
+        Some(_) if at == 0 && place.homes => run_length_of_ids(steps),
+        Some(_) => run_length(&steps[at..]),
+    };
     let next_run = |at: usize| if place.fleet.is_some() { (at..steps.len()).find(|at| run_at(*at) > 0) } else { None };
-    // Helpers would take the steps before a run together with some of the run.
-    let helpers = place.helpers.filter(|_| next_run(0).is_none());
+    // Helpers would take the steps before a run together with some of the run. Nothing is before the first steps.
+    let helpers = place.helpers.filter(|_| next_run(if place.homes { run_at(0) } else { 0 }).is_none());
     let mesh = place.mesh.and_then(|(source, moved_min)| Some((source, mesh::at_start(steps, moved_min)?)));
     let (mut at, mut is_prepared, mut first) = (0, false, 0);
     while at < steps.len() {
@@ -137,9 +156,11 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
             && at == *first
         {
             at += mesh.steps.len();
-            let role = ChainRole { start: place.start && *first == 0, mesh: None, ..place };
+            let role = ChainRole { start: place.start && *first == 0, mesh: None, homes: false, ..place };
             let columns = place.columns_before(&steps[at..]);
-            let here = chain(&Traversal { steps: mesh.steps.to_vec() }, ChainRole { columns, ..role })?;
+            is_prepared = mesh.parts().is_some_and(Parts::is_map);
+            let here = if is_prepared { mesh.traversal() } else { Traversal { steps: mesh.steps.to_vec() } };
+            let here = chain(&here, ChainRole { columns, ..role })?;
             links.push(Link::new(Box::new(MeshOp::new(mesh, source, here)), Vec::new(), Span::default()));
         } else if let Some((source, run @ 1..)) = place.fleet.map(|source| (source, run_at(at))) {
             let run = Traversal { steps: steps[at..at + run].to_vec() };
@@ -165,7 +186,8 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
             let next_mesh = mesh.iter().map(|(_, (first, _))| *first).find(|first| at < *first);
             let later = &steps[at + 1..next_mesh.or_else(|| next_run(at + 1)).unwrap_or(steps.len())];
             let start = place.start && at == 0;
-            let role = ChainRole { start, mesh: None, last_reader: None, last_uses: &[], columns, later, ..place };
+            let role =
+                ChainRole { start, mesh: None, homes: false, last_reader: None, last_uses: &[], columns, later, ..place };
             let op = if is_prepared { compile_prepared(&node.step, role)? } else { compile(&node.step, role)? };
             is_prepared = false;
             let mut link = Link::new(op, node.labels.clone(), node.span);
@@ -310,7 +332,8 @@ fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
     Ok(match step {
         Step::Scan { kind, ids, labels, also, filters } => {
             let labels = (labels.clone(), also.clone());
-            Box::new(ScanOp::new(*kind, ids.clone(), labels, filters.clone(), read_of_all(place.later)))
+            let scan = ScanOp::new(*kind, ids.clone(), labels, filters.clone(), read_of_all(place.later));
+            Box::new(scan.at_start(place.start))
         }
         Step::CountScan { kind, labels, also, filters } => {
             Box::new(CountScanOp::new(*kind, (labels.clone(), also.clone()), filters.clone()))
@@ -557,13 +580,10 @@ fn compile_barrier(step: &Step) -> Result<Option<Box<dyn Op>>> {
 /// The partial step of a barrier, at the end of a fragment.
 fn compile_partial(of: &Traversal) -> Result<Box<dyn Op>> {
     let [StepNode { step, .. }] = &of.steps[..] else { return Ok(mapping(IdentityOp)) };
-    let whole = || compile(step, ChainRole::default());
     Ok(match step {
         Step::Reduce { reduction, scope: Scope::Global } => mapping(PartialReduce(*reduction)),
-        Step::Dedup { scope: Scope::Global, .. } => mapping(PartialOp { op: whole()?, rows: FEW_ROWS }),
-        Step::Order { limit: Some(limit), scope: Scope::Global, .. } => {
-            let rows = usize::try_from(*limit).unwrap_or(usize::MAX).max(FEW_ROWS);
-            mapping(PartialOp { op: whole()?, rows })
+        Step::Dedup { scope: Scope::Global, .. } | Step::Order { limit: Some(_), scope: Scope::Global, .. } => {
+            mapping(few_of(step)?)
         }
         Step::GroupCount { key, .. } => mapping(PartialCounts(key.as_ref().map_or(Ok(ByOp::Identity), by)?)),
         Step::Group { key, value: Some(GroupValue::Reduce(value)), .. } => {
@@ -579,6 +599,34 @@ fn compile_partial(of: &Traversal) -> Result<Box<dyn Op>> {
 
 /// So few traversers are not worth a partial step.
 const FEW_ROWS: usize = 64;
+
+/// A partial step that is the barrier itself: it gives some of its traversers.
+fn few_of(barrier: &Step) -> Result<PartialOp> {
+    let limit = if let Step::Order { limit, .. } = barrier { *limit } else { None };
+    let rows = limit.map_or(0, |limit| usize::try_from(limit).unwrap_or(usize::MAX)).max(FEW_ROWS);
+    Ok(PartialOp { op: compile(barrier, ChainRole::default())?, rows })
+}
+
+/// Makes fewer traversers of those that the partial step of a barrier gave for several batches; `None` if they are few anyway.
+pub fn partial_again(partial: &Step) -> Result<Option<Box<dyn MapBatch>>> {
+    let Step::Partial(of) = partial else { return Ok(None) };
+    Ok(match of.steps.first().map(|node| &node.step) {
+        Some(step @ Step::Dedup { scope: Scope::Global, .. }) => Some(Box::new(few_of(step)?)),
+        Some(step @ Step::Order { limit: Some(limit), scope: Scope::Global, .. }) => {
+            // They are to be in order, unless all of them are used.
+            let rows = usize::try_from(*limit).unwrap_or(usize::MAX);
+            Some(Box::new(PartialOp { op: compile(step, ChainRole::default())?, rows }))
+        }
+        Some(Step::GroupCount { .. }) => Some(Box::new(PartialCounts(ByOp::Identity))),
+        Some(Step::Group { value: Some(GroupValue::Reduce(value)), .. }) => {
+            match value.steps.last().map(|node| &node.step) {
+                Some(Step::Reduce { reduction, .. }) => Some(Box::new(PartialGroups(*reduction))),
+                _ => None,
+            }
+        }
+        _ => None,
+    })
+}
 
 /// A barrier whose partial step ran before.
 fn compile_prepared(step: &Step, role: ChainRole<'_>) -> Result<Box<dyn Op>> {

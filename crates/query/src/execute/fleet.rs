@@ -5,10 +5,11 @@
 //!                       └─ elements of node b ──▶ node b runs the steps ──┴─▶ results, in the order of the portion
 //! ```
 //! A step that reads the graph costs a round of messages, because the graph is elsewhere. A run of steps costs one round
-//! (ZipG, SIGMOD'17, §5.3; Grasper, SoCC'19, §4). [`locate`](crate::plan::locate) says which steps are runs.
+//! (ZipG, SIGMOD'17, §5.3; Grasper, SoCC'19, §4). [`locate`](crate::plan::locate) says which steps are runs. If a query begins with ids,
+//! its first portion is these ids: the nodes look them up, and then run the steps behind.
 //!
 //! Invariants
-//! 1. Only elements and row numbers travel there. Bulks, scopes, paths, labels and sacks stay here, and results take those of the row
+//! 1. Only elements, or ids, and row numbers travel there. Bulks, scopes, paths, labels and sacks stay here, and results take those of the row
 //!    that they came from.
 //! 2. What a node does not run, to the end and without an error, is run here. So results and errors are the same as without nodes.
 //! 3. The results of a portion take at most an eighth of the query's memory.
@@ -16,10 +17,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use mangrove_graph::{ElementKind, Value};
+
 use crate::error::Result;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
-use crate::execute::data::message::{MessageHead, message, read_answer};
+use crate::execute::data::message::{Answer, MessageHead, message};
 use crate::execute::run::chain::{Chain, Input, Once, Op, PART};
 use crate::execute::run::context::Context;
 use crate::execute::run::memory::HasBudget;
@@ -27,7 +30,7 @@ use crate::execute::run::pace::bytes_target;
 use crate::execute::run::portion::Portions;
 use crate::fleet::{Fleet, Ran};
 use crate::plan::paths::PathMode;
-use crate::plan::{Plan, SourceConfig, Traversal};
+use crate::plan::{Plan, SourceConfig, Step, Traversal};
 use crate::profile::Messages;
 
 /// After so many portions that nodes did not run, they are not asked any more.
@@ -36,6 +39,8 @@ const REFUSALS_MAX: u32 = 3;
 /// A run of steps.
 pub struct FleetOp {
     plan: Plan,
+    /// The ids of the query, if the run begins with them.
+    ids: Option<Vec<Value>>,
     /// The plan as bytes, once it was needed.
     bytes: Option<Vec<u8>>,
     /// The same steps here, and the portion that they work on.
@@ -51,11 +56,16 @@ type Part = (u16, Vec<u32>);
 
 impl FleetOp {
     /// `here` are the same steps for this process.
-    pub fn new(steps: Traversal, source: &SourceConfig, here: Chain) -> Self {
+    pub fn new(mut steps: Traversal, source: &SourceConfig, here: Chain) -> Self {
+        let ids = match steps.steps.first_mut().map(|node| &mut node.step) {
+            Some(Step::Scan { ids: Some(ids), .. }) => Some(std::mem::take(ids)), // they travel as traversers
+            _ => None,
+        };
         // Nothing of a run reads these.
         let source = SourceConfig { side_effects: Vec::new(), sack: None, warnings: Vec::new(), ..source.clone() };
         let plan = Plan { source, traversal: steps };
-        Self { plan, bytes: None, here, start: None, portions: Portions::of_at_most(PART), scopes: 1, refusals: 0 }
+        let (bytes, start, portions) = (None, None, Portions::of_at_most(PART));
+        Self { plan, ids, bytes, here, start, portions, scopes: 1, refusals: 0 }
     }
 
     /// What the nodes make of a portion; `None` if it is to be run here.
@@ -64,7 +74,7 @@ impl FleetOp {
             return Ok(None);
         }
         let Some(fleet) = cx.shared.fleet.clone() else { return Ok(None) };
-        let Some(parts) = parts(&*fleet, &portion.items) else { return Ok(None) };
+        let Some(parts) = parts(&*fleet, &portion.items, self.ids.is_some()) else { return Ok(None) };
         let Some(messages) = self.messages(cx, portion, &parts) else {
             self.refusals = REFUSALS_MAX;
             return Ok(None);
@@ -103,15 +113,16 @@ impl FleetOp {
             return None;
         }
         let answer = |((_, rows), ran): (Part, Ran)| match ran {
-            Ran::Gave(bytes) => read_answer(&bytes, rows.len()).map(|(warnings, results)| (warnings, results, rows)),
+            Ran::Gave(bytes) => Answer::from_bytes(&bytes, rows.len()).map(|answer| (answer, rows)),
             Ran::Refused | Ran::Unable => None,
         };
         let Some(answers) = parts.into_iter().zip(ran).map(answer).collect::<Option<Vec<_>>>() else {
             self.refusals += 1;
             return None;
         };
+        self.warn_of_unknown(cx, &answers)?;
         let (mut results, mut from) = (Vec::with_capacity(answers.len()), Vec::new());
-        for (warnings, mut batch, rows) in answers {
+        for (Answer { warnings, results: mut batch, .. }, rows) in answers {
             warnings.into_iter().for_each(|warning| cx.warn(warning));
             from.extend((0..batch.len()).map(|at| rows[batch.scope(at)]));
             batch.scope = None;
@@ -128,6 +139,20 @@ impl FleetOp {
         Some(portion.continued(&from, results, cx.mode())).filter(|given| cx.fits(given.bytes()).is_ok())
     }
 
+    /// Warns of ids that no vertex has, as the query does that looks them up; `None` if that fails.
+    fn warn_of_unknown(&self, cx: &mut Context<'_, '_>, answers: &[(Answer, Vec<u32>)]) -> Option<()> {
+        let of_node = |(answer, rows): &(Answer, Vec<u32>)| answer.unknown.iter().map(|row| rows[*row as usize]).collect();
+        let unknown: Vec<u32> = answers.iter().flat_map::<Vec<u32>, _>(of_node).collect();
+        let (Some(first), Some(ids)) = (unknown.iter().min(), &self.ids) else { return Some(()) };
+        cx.warn_unknown_id(ElementKind::Vertex, ids.get(*first as usize)?, unknown.len() - 1).ok()
+    }
+
+    /// The portion as it travels: the ids of the query, if it begins with them.
+    fn travelling(&self, portion: &Batch) -> Option<Batch> {
+        let ids = self.ids.as_ref()?;
+        Some(portion.moved(&vec![0; ids.len()], Items::Values(ids.clone()), PathMode::Off))
+    }
+
     /// Adds to the profile of the last step, if there is one.
     fn count(&self, cx: &Context<'_, '_>, messages: Messages, time: Duration, given: Option<&Batch>) {
         let (Some(counters), Some(last)) = (&cx.shared.counters, self.plan.traversal.steps.last()) else { return };
@@ -139,13 +164,18 @@ impl FleetOp {
     }
 }
 
-/// The rows of each node; `None` if they are not all elements of one kind.
-fn parts(fleet: &dyn Fleet, items: &Items) -> Option<Vec<Part>> {
+/// The rows of each node; `None` if they are not all elements of one kind, or ids of which it is known where they are.
+fn parts(fleet: &dyn Fleet, items: &Items, are_ids: bool) -> Option<Vec<Part>> {
     let mut parts: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
     let mut add = |(row, node): (u32, u16)| parts.entry(node).or_default().push(row);
     match items {
         Items::Vertices(ids) => (0..).zip(ids.iter().map(|id| fleet.node_of_vertex(*id))).for_each(&mut add),
         Items::Edges(edges) => (0..).zip(edges.iter().map(|edge| fleet.node_of_edge(edge))).for_each(&mut add),
+        Items::Values(ids) if are_ids => {
+            for (row, id) in (0..).zip(ids) {
+                add((row, fleet.node_of_id(id)?));
+            }
+        }
         _ => return None,
     }
     Some(parts.into_iter().collect())
@@ -164,7 +194,8 @@ impl Op for FleetOp {
             if portion.is_empty() {
                 return Ok(None);
             }
-            match self.run_there(cx, &portion)? {
+            let travelling = self.travelling(&portion);
+            match self.run_there(cx, travelling.as_ref().unwrap_or(&portion))? {
                 Some(given) => {
                     self.portions.became(portion.len(), given.len());
                     if !given.is_empty() {

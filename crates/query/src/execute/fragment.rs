@@ -2,18 +2,18 @@
 
 use std::time::Instant;
 
-use mangrove_graph::{GraphView, ReadContext};
+use mangrove_graph::{GraphView, ReadContext, record};
 
 use crate::execute::compile;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
-use crate::execute::data::message::{MessageHead, answer, read_message};
+use crate::execute::data::message::{Answer, MessageHead, read_message};
 use crate::execute::data::path;
 use crate::execute::run::chain::Once;
 use crate::execute::run::context::{Context, QueryState};
 use crate::options::{Graph, QueryOptions};
 use crate::plan::Plan;
-use crate::plan::locate::is_run;
+use crate::plan::locate::{ids_at_start, is_run};
 use crate::plan::paths::PathMode;
 
 /// The most bytes of an answer.
@@ -25,8 +25,14 @@ const HELD_BYTES_MAX: usize = 64 << 20;
 /// because they fail, because the view does not have what they read, because the answer is too large, or because the message has another
 /// version.
 pub fn run_fragment(message: &[u8], view: &dyn GraphView, limits: &ReadContext) -> Option<Vec<u8>> {
-    let (head, plan, Batch { items: elements, .. }) = read_message(message)?;
-    let plan = Plan::from_bytes(plan).ok().filter(|plan| is_run(&plan.traversal.steps))?;
+    let (head, plan, Batch { items, .. }) = read_message(message)?;
+    let mut plan = Plan::from_bytes(plan).ok()?;
+    let are_ids = ids_at_start(&plan.traversal.steps).is_some();
+    plan.traversal.steps.drain(..usize::from(are_ids));
+    if !is_run(&plan.traversal.steps) {
+        return None;
+    }
+    let (rows, Wanted { elements, at, unknown }) = (items.len(), Wanted::of(items, are_ids, view)?);
     let options = QueryOptions {
         timeout: limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
         cancel: limits.cancel.clone(),
@@ -37,9 +43,11 @@ pub fn run_fragment(message: &[u8], view: &dyn GraphView, limits: &ReadContext) 
     let mut shared = QueryState::new(&plan.source, options, head.mode);
     shared.may_go_deep = head.may_go_deep;
     let mut chain = compile::serial(&plan.traversal, None).ok()?;
-    chain.reset(elements.len());
-    let (mut start, graph) = (Once::new(start(head, elements)), &mut Graph::Read(view));
+    chain.reset(rows);
+    let graph = &mut Graph::Read(view);
     let (mut context, mut bytes, mut parts) = (Context { graph, shared: &mut shared }, 0, Vec::new());
+    let mut start = Once::new(start(head, elements, at, rows));
+    // Of ids that no vertex has, nothing comes.
     while let Some(part) = chain.pull(&mut context, &mut start).ok()? {
         bytes += part.bytes() as u64;
         if bytes > head.bytes_max.min(ANSWER_BYTES_MAX) {
@@ -47,16 +55,41 @@ pub fn run_fragment(message: &[u8], view: &dyn GraphView, limits: &ReadContext) 
         }
         parts.push(part);
     }
-    answer(&shared.warnings, &Batch::joined(parts))
+    Answer { warnings: shared.warnings, unknown, results: Batch::joined(parts) }.to_bytes()
 }
 
-/// Traversers that begin here, each in a scope of its own. A full path begins with the element that it stands on.
-fn start(head: MessageHead, elements: Items) -> Batch {
-    let rows = elements.len();
-    let scope = (rows > 1).then(|| (0..rows as u32).collect());
+/// What a message is about.
+struct Wanted {
+    elements: Items,
+    /// The row of the message of each element.
+    at: Vec<u32>,
+    /// The rows whose id no vertex has.
+    unknown: Vec<u32>,
+}
+
+impl Wanted {
+    /// `None` if the items are not what they should be, or cannot be looked up.
+    fn of(items: Items, are_ids: bool, view: &dyn GraphView) -> Option<Self> {
+        let all = 0..items.len() as u32;
+        match items {
+            Items::Values(ids) if are_ids => {
+                let found = record::find_vertices(view, &ids.iter().collect::<Vec<_>>()).ok()?;
+                let (at, unknown) = all.partition(|row| found[*row as usize].is_some());
+                Some(Self { elements: Items::Vertices(found.into_iter().flatten().collect()), at, unknown })
+            }
+            elements @ (Items::Vertices(_) | Items::Edges(_)) if !are_ids => {
+                Some(Self { elements, at: all.collect(), unknown: Vec::new() })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Traversers that begin here, each in the scope of its row. A full path begins with the element that it stands on.
+fn start(head: MessageHead, elements: Items, at: Vec<u32>, rows: usize) -> Batch {
     let paths = head.mode.has_paths().then(|| match head.mode {
-        PathMode::Full => (0..rows).map(|row| path::extend(&None, elements.get(row))).collect(),
-        _ => vec![None; rows],
+        PathMode::Full => (0..elements.len()).map(|row| path::extend(&None, elements.get(row))).collect(),
+        _ => vec![None; elements.len()],
     });
-    Batch { scope, paths, ..Batch::new(elements) }
+    Batch { scope: (rows > 1).then_some(at), paths, ..Batch::new(elements) }
 }

@@ -16,19 +16,25 @@ use crate::error::Result;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::frame::{merged, split};
 use crate::execute::data::items::Items;
-use crate::execute::data::message::{MessageHead, message, read_answer};
+use crate::execute::data::message::{Answer, MessageHead, message};
 use crate::execute::ops::barrier::gather_all;
 use crate::execute::run::chain::{Chain, Input, Once, Op};
 use crate::execute::run::context::Context;
 use crate::execute::run::memory::{HasBudget, Held};
 use crate::fleet::{MeshFleet, MeshRan};
 use crate::plan::mesh::Mesh;
+use crate::plan::parts::Parts;
 use crate::plan::paths::PathMode;
 use crate::plan::{Plan, SourceConfig, Step};
 use crate::profile::Messages;
 
+/// What a map takes, at most, beside its parts.
+const MAP_TIMES: usize = 4;
+
 pub struct MeshOp {
     plan: Plan,
+    /// How the parts of the barrier become one.
+    parts: Option<Parts>,
     /// The row of the last step in the plan's outline.
     row: usize,
     /// The same steps here, and what they begin with.
@@ -40,12 +46,12 @@ pub struct MeshOp {
 }
 
 impl MeshOp {
-    /// `here` are the steps of the mesh for this process.
+    /// `here` are the steps of the mesh for this process. If the parts are those of a map, the partial step is one of them.
     pub fn new(mesh: &Mesh<'_>, source: &SourceConfig, here: Chain) -> Self {
         let source = SourceConfig { side_effects: Vec::new(), sack: None, warnings: Vec::new(), ..source.clone() };
         let row = mesh.steps.last().map_or(0, |node| node.row);
         let plan = Plan { source, traversal: mesh.traversal() };
-        Self { plan, row, here, start: None, held: Held::default(), done: false }
+        Self { plan, parts: mesh.parts(), row, here, start: None, held: Held::default(), done: false }
     }
 
     /// What the nodes make of it; `None` if it is to be run here.
@@ -59,7 +65,12 @@ impl MeshOp {
         let Some(MeshRan { answers, messages, bytes }) = ran.filter(|ran| ran.answers.len() == sent) else {
             return Ok(None);
         };
-        let given = given(cx, answers);
+        // A sort takes the first of each part, so all parts must have been told apart in the same way.
+        let is_sorted = matches!(self.parts, Some(Parts::First { .. }));
+        let are_told_apart = |given: &Batch| !is_sorted || given.is_empty() || given.items.kind_told_apart().is_some();
+        // Each key of a map takes more in the barrier than beside its partial value.
+        let times = if self.parts.is_some_and(Parts::is_map) { MAP_TIMES } else { 1 };
+        let given = given(cx, answers, times).filter(are_told_apart);
         if let Some(counters) = &cx.shared.counters {
             counters[self.row].cut_up(Messages { sent: messages, bytes, ..Messages::default() });
             if let Some(given) = &given {
@@ -83,16 +94,16 @@ impl MeshOp {
     }
 }
 
-/// The results of all parts; `None` if some cannot be read, or if they are too large.
-fn given(cx: &mut Context<'_, '_>, answers: Vec<Vec<u8>>) -> Option<Batch> {
-    let answers: Vec<_> = answers.iter().map(|answer| read_answer(answer, 1)).collect::<Option<_>>()?;
+/// The results of all parts; `None` if some cannot be read, or if they are too large so many times.
+fn given(cx: &mut Context<'_, '_>, answers: Vec<Vec<u8>>, times: usize) -> Option<Batch> {
+    let answers: Vec<_> = answers.iter().map(|answer| Answer::from_bytes(answer, 1)).collect::<Option<_>>()?;
     let mut results = Vec::with_capacity(answers.len());
-    for (warnings, batch) in answers {
+    for Answer { warnings, results: batch, .. } in answers {
         warnings.into_iter().for_each(|warning| cx.warn(warning));
         results.push(Batch { scope: None, ..batch });
     }
     results.retain(|batch| !batch.is_empty());
-    Some(Batch::joined(results)).filter(|given| cx.fits(given.bytes()).is_ok())
+    Some(Batch::joined(results)).filter(|given| cx.fits(given.bytes().saturating_mul(times)).is_ok())
 }
 
 impl Op for MeshOp {

@@ -22,6 +22,7 @@ mod mesh;
 mod modulators;
 mod ops;
 mod parallel;
+mod partials;
 mod reads;
 mod run;
 mod stages;
@@ -35,9 +36,10 @@ use crate::computed::Computed;
 use crate::error::{QueryError, Result};
 use crate::fleet::{Fleet, MeshFleet};
 use crate::options::{Graph, OnProfile, QueryOptions};
+use crate::plan::apart::whole_because;
 use crate::plan::facts::{Reads, Writes};
-use crate::plan::locate::in_runs;
-use crate::plan::mesh::{at_start, in_mesh};
+use crate::plan::locate::{ids_at_start, in_runs};
+use crate::plan::mesh::{Meshed, at_start, in_mesh};
 use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
 use crate::plan::{Plan, Step};
@@ -59,7 +61,7 @@ pub use data::maps::{MapColumn, Maps};
 pub use fragment::run_fragment;
 pub use reads::columns::{own_maps, whole_maps};
 pub use run::pace::{Pace, bytes_target};
-pub use stages::run_stages;
+pub use stages::{run_stages, stages_budget};
 
 /// A running query. It does not hold the graph: pass the same one to each call.
 pub struct Execution {
@@ -89,6 +91,9 @@ const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
     pub(crate) fn new(mut plan: Plan, graph: &Graph<'_>, options: QueryOptions, text: Arc<str>) -> Result<Self> {
+        if let Some(why) = options.start.as_ref().and_then(|_| whole_because(&plan)) {
+            return Err(QueryError::step(format!("the query can only be read as a whole, because {why}")));
+        }
         let (reads, writes) = plan.traversal.touches();
         let mode = paths::path_mode(&plan, reads);
         let one_by_one = writes != Writes::NOTHING && compile::one_by_one(&plan);
@@ -265,7 +270,7 @@ impl Drop for Run {
         if let Some(on_profile) = self.on_profile.take()
             && let Some(profile) = self.profile()
         {
-            (on_profile.0)(&profile);
+            (on_profile.told)(&profile);
         }
     }
 }
@@ -279,15 +284,24 @@ fn may_leave(plan: &Plan, one_by_one: bool) -> bool {
 fn nodes_role(plan: &Plan, mode: PathMode, fleet: &dyn Fleet) -> NodesRole {
     let source = &plan.source;
     let is_bare = mode == PathMode::Off && source.sack.is_none() && !source.bulk_off && !source.mesh_off;
-    let mesh = if is_bare { fleet.mesh() } else { None };
-    NodesRole { fragments: !source.fragments_off, mesh: mesh.map(MeshFleet::moved_min) }
+    let mesh = fleet.mesh().filter(|_| is_bare).map(MeshFleet::moved_min);
+    let goes = mesh.is_some_and(|moved_min| at_start(&plan.traversal.steps, moved_min).is_some());
+    // A path would begin with what only the nodes know.
+    let may_begin = !source.fragments_off && !source.homes_off && mode != PathMode::Full && !goes;
+    let homes = may_begin && ids_at_start(&plan.traversal.steps).is_some_and(|ids| are_located(fleet, ids));
+    NodesRole { fragments: !source.fragments_off, homes, mesh }
+}
+
+/// Whether it is known which nodes have the vertices with these ids.
+fn are_located(fleet: &dyn Fleet, ids: &[Value]) -> bool {
+    !ids.is_empty() && ids.iter().all(|id| fleet.node_of_id(id).is_some())
 }
 
 /// How the nodes of a graph run a step, together with steps beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct OnNodes {
     pub in_run: bool,
-    pub in_mesh: bool,
+    pub meshed: Meshed,
 }
 
 /// For each step of a plan with estimates, in the order of its outline, how nodes run it.
@@ -297,10 +311,10 @@ pub(crate) fn on_nodes(plan: &Plan, fleet: &dyn Fleet) -> Vec<OnNodes> {
     }
     let role = nodes_role(plan, paths::path_mode(plan, plan.traversal.touches().0), fleet);
     let meshed = role.mesh.map_or(Vec::new(), |moved_min| in_mesh(&plan.traversal, moved_min));
-    let runs = in_runs(&plan.traversal);
+    let runs = in_runs(&plan.traversal, role.homes);
     let how = |(at, in_run): (usize, bool)| {
-        let in_mesh = meshed.get(at) == Some(&true);
-        OnNodes { in_run: in_run && role.fragments && !in_mesh, in_mesh }
+        let meshed = meshed.get(at).copied().unwrap_or_default();
+        OnNodes { in_run: in_run && role.fragments && meshed == Meshed::No, meshed }
     };
     runs.into_iter().enumerate().map(how).collect()
 }

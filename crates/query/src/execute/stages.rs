@@ -7,29 +7,30 @@
 //! Invariants
 //! 1. All nodes go through the same stages, so they exchange equally often. They leave out exchanges only when no node has traversers.
 //! 2. The traversers of a frontier stand on distinct elements, in the order of their ids; or they stand on values.
-//! 3. Frontiers, what waits for the end of a repeat, and what was seen count as memory. Beyond the budget, the query runs elsewhere.
+//! 3. Frontiers, frames, partial results, what waits for the end of a repeat, and what was seen count as memory. Beyond the budget, the
+//!    query runs elsewhere.
 
 use std::time::Instant;
 
 use hashbrown::HashSet;
-use mangrove_graph::{EdgeId, GraphView, ReadContext, Value};
+use mangrove_graph::{Budget, EdgeId, GraphView, ReadContext, Value};
 
 use crate::error::{QueryError, Result};
 use crate::execute::compile;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::frame::{from_frame, merged, parts_of, split, to_frame};
 use crate::execute::data::items::Items;
-use crate::execute::data::message::{answer, read_message};
-use crate::execute::ops::reduce::integer_type;
+use crate::execute::data::message::{Answer, read_head, read_message};
 use crate::execute::ops::set::VertexSet;
+use crate::execute::partials::Partials;
 use crate::execute::run::chain::{Chain, Input, Once};
 use crate::execute::run::context::{Context, QueryState};
 use crate::execute::run::memory::Held;
 use crate::fleet::MeshPart;
 use crate::options::{Graph, QueryOptions};
-use crate::plan::mesh::{Stage, adds_up, stages};
+use crate::plan::mesh::{Stage, stages};
 use crate::plan::paths::PathMode;
-use crate::plan::{Plan, Step, StepNode, Traversal};
+use crate::plan::{Plan, StepNode, Traversal};
 
 /// The most bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -38,28 +39,44 @@ const HELD_BYTES_MAX: usize = 512 << 20;
 /// Traversers are merged when so many have come, or as many as there are.
 const MERGE_ROWS: usize = 1 << 18;
 
+/// The memory of a part that answers a message. It is for what waits for the part, too.
+pub fn stages_budget(message: &[u8]) -> Budget {
+    let asked = read_head(message).and_then(|head| usize::try_from(head.bytes_max).ok());
+    Budget::new(asked.unwrap_or(HELD_BYTES_MAX).min(HELD_BYTES_MAX))
+}
+
 /// Runs a part of a query whose traversers go from node to node: answers a message of a [`MeshFleet`](crate::MeshFleet). `None` if whoever
 /// asks must run the steps: because they fail in some part, because they hold or give too much, or because the message has another version.
+/// The budget of the limits is that of the part: [`stages_budget`].
 pub fn run_stages(message: &[u8], part: &dyn MeshPart, limits: &ReadContext) -> Option<Vec<u8>> {
-    let (head, plan, start) = read_message(message).filter(|(head, ..)| head.mode == PathMode::Off)?;
+    let (head, plan, start) = read_message(message)?;
+    if head.mode != PathMode::Off || start.items.are_values() {
+        return None;
+    }
     let plan = Plan::from_bytes(plan).ok()?;
     let stages = stages(&plan.traversal.steps)?;
     let options = QueryOptions {
         timeout: limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
         cancel: limits.cancel.clone(),
-        memory_bytes_max: HELD_BYTES_MAX.min(usize::try_from(head.bytes_max).unwrap_or(HELD_BYTES_MAX)),
+        memory_bytes_max: limits.budget.bytes_max(),
         trace: limits.trace,
         ..QueryOptions::default()
     };
     let mut shared = QueryState::new(&plan.source, options, PathMode::Off);
     shared.may_go_deep = head.may_go_deep;
-    let mut going = Going { part, frontier: Frontier::default(), waiting: Vec::new(), seen: Vec::new(), is_over: false };
+    shared.budget = limits.budget.clone();
+    let (frontier, results) = (Frontier::default(), None);
+    let mut going = Going { part, frontier, waiting: Vec::new(), seen: Vec::new(), is_over: false, results };
     let mut cx = Context { graph: &mut Graph::Read(part.view()), shared: &mut shared };
     going.frontier.add(&cx, start).ok()?;
     stages.iter().try_for_each(|stage| going.stage(&mut cx, stage)).ok()?;
-    let results = going.frontier.take(&cx).ok()?;
+    let results = match going.results {
+        Some(results) => results,
+        None => going.frontier.take(&cx).ok()?,
+    };
     let fits = results.bytes() <= ANSWER_BYTES_MAX;
-    fits.then(|| answer(&shared.warnings, &results)).flatten()
+    let answer = Answer { warnings: shared.warnings, unknown: Vec::new(), results };
+    if fits { answer.to_bytes() } else { None }
 }
 
 /// A part between two stages.
@@ -72,13 +89,20 @@ struct Going<'p> {
     seen: Vec<(usize, Seen)>,
     /// No part has traversers.
     is_over: bool,
+    /// What the partial step has given, if there is one.
+    results: Option<Batch>,
 }
 
 impl Going<'_> {
     fn stage(&mut self, cx: &mut Context<'_, '_>, stage: &Stage) -> Result<()> {
         cx.check()?;
         match stage {
-            Stage::Run { scan, steps } => self.run(cx, scan.as_ref(), steps),
+            Stage::Run { scan, steps, partial } => {
+                let mut partials = partial.as_deref().map(Partials::new).transpose()?;
+                self.run(cx, scan.as_ref(), steps, partials.as_mut())?;
+                self.results = partials.map(|partials| partials.finish(cx)).transpose()?;
+                Ok(())
+            }
             Stage::Exchange => self.exchange(cx),
             Stage::Once { seen } => self.once(cx, *seen),
             Stage::Keep => {
@@ -95,7 +119,14 @@ impl Going<'_> {
         }
     }
 
-    fn run(&mut self, cx: &mut Context<'_, '_>, scan: Option<&StepNode>, steps: &[StepNode]) -> Result<()> {
+    /// Gives what the steps make of the frontier to the next one, or to the partial step.
+    fn run(
+        &mut self,
+        cx: &mut Context<'_, '_>,
+        scan: Option<&StepNode>,
+        steps: &[StepNode],
+        mut partials: Option<&mut Partials>,
+    ) -> Result<()> {
         let chain_of = |steps: &[StepNode]| -> Result<Chain> {
             let mut chain = compile::serial(&Traversal { steps: steps.to_vec() }, None)?;
             chain.reset(1);
@@ -118,12 +149,11 @@ impl Going<'_> {
                 &mut known
             }
         };
-        let is_sum = steps.last().is_some_and(|node| is_partial_sum(&node.step));
         while let Some(batch) = chain.pull(cx, start)? {
-            if is_sum && !is_exact(&batch.items) {
-                return Err(QueryError::value("a sum that depends on the order"));
+            match &mut partials {
+                Some(partials) => partials.add(cx, batch)?,
+                None => self.frontier.add(cx, batch)?,
             }
-            self.frontier.add(cx, batch)?;
         }
         Ok(())
     }
@@ -143,9 +173,14 @@ impl Going<'_> {
         let others = parts.iter().enumerate().filter(|(_, batch)| !batch.is_empty());
         let frames = others.map(|(part, batch)| Some((part, to_frame(batch)?))).collect::<Option<Vec<_>>>();
         drop(parts);
+        let frames = frames.ok_or_else(stuck)?;
+        let mut held = Held::default();
+        held.add(cx, frames.iter().map(|(_, frame)| frame.len()).sum())?;
         self.frontier.add(cx, own)?;
-        let (came, all) = self.part.exchange(frames.ok_or_else(stuck)?, moved).ok_or_else(stuck)?;
+        let (came, all) = self.part.exchange(frames, moved).ok_or_else(stuck)?;
         self.is_over = all == 0;
+        held.clear();
+        held.add(cx, came.iter().map(Vec::len).sum())?;
         came.iter().try_for_each(|frame| self.frontier.add(cx, from_frame(frame).ok_or_else(stuck)?))
     }
 
@@ -177,20 +212,6 @@ fn stuck() -> QueryError {
 /// The traverser that a query begins with.
 fn beginning() -> Once {
     Once::new(Batch::new(Items::Values(vec![Value::Null])))
-}
-
-fn is_partial_sum(step: &Step) -> bool {
-    matches!(step, Step::Partial(of) if of.steps.iter().any(|node| adds_up(&node.step)))
-}
-
-/// Whether the sum of the values is the same for every order.
-fn is_exact(items: &Items) -> bool {
-    let is_integer = |value: &Value| matches!(value, Value::Int8(_) | Value::Int16(_) | Value::Int32(_) | Value::Int64(_));
-    match items {
-        Items::Column(array) => integer_type(array).is_some(),
-        Items::Values(values) => values.iter().all(is_integer),
-        _ => false,
-    }
 }
 
 /// Traversers that are merged from time to time.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use mangrove_graph::{
-    Catalog, Direction, ElementKind, KeyId, LabelId, Predicate, PropertyId, Result, Statistics, Token, Value,
+    Catalog, Direction, ElementKind, KeyId, LabelId, Predicate, PropertyId, Reach, Result, Statistics, Token, Value,
 };
 
 use crate::access::{is_counted, narrowest, with_key};
@@ -125,7 +125,13 @@ impl<'v> Sought<'v> {
         if predicate.external_ids().is_some() && with_key.iter().all(is_key) {
             return Ok(Some("by id".into()));
         }
-        Ok(Some(format!("index on {}", self.property(&with_key, *key))))
+        let reach = with_key.iter().map(|label| self.catalog.reach(self.of(*label, *key), predicate)).max();
+        let asked = match reach {
+            Some(Reach::Directory) => ", asks the directory",
+            Some(Reach::EveryShard) => ", asks every shard",
+            Some(Reach::Here) | None => "",
+        };
+        Ok(Some(format!("index on {}{asked}", self.property(&with_key, *key))))
     }
 
     /// `user.email`, or the key alone if several labels have it.

@@ -27,7 +27,8 @@ pub struct ExplainedStep {
     pub depth: usize,
     /// Whether it is the first step of a child.
     pub first: bool,
-    /// How the step finds elements, if it finds any: `by id`, `index on user.email`, or `SCAN of 151,043 vertices`.
+    /// How the step finds elements, if it finds any: `by id`, `index on user.email`, or `SCAN of 151,043 vertices`. In a graph
+    /// on nodes, an index also says whether it `asks every shard` or `asks the directory`.
     pub access: Option<String>,
     /// The calls that would make indexes, if they would avoid a scan.
     pub hint: Option<IndexHint>,
@@ -39,6 +40,8 @@ pub struct ExplainedStep {
     pub on_nodes: bool,
     /// Whether traversers take it from node to node.
     pub between_nodes: bool,
+    /// Whether each node does its part of it, behind such steps. The query makes one result of these parts.
+    pub in_parts: bool,
 }
 
 impl Explanation {
@@ -57,7 +60,7 @@ impl Explanation {
     /// One JSON object: `original`, `rules` (objects with `rule` and `plan`), `steps` with the fields of [`ExplainedStep`].
     pub fn to_json(&self) -> String {
         let rules: Vec<_> = self.rules.iter().map(|(rule, plan)| json!({ "rule": rule, "plan": plan })).collect();
-        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint.as_ref().map(ToString::to_string), "expected": s.expected, "flow": s.flow.name(), "on_nodes": s.on_nodes, "between_nodes": s.between_nodes });
+        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint.as_ref().map(ToString::to_string), "expected": s.expected, "flow": s.flow.name(), "on_nodes": s.on_nodes, "between_nodes": s.between_nodes, "in_parts": s.in_parts });
         let steps: Vec<_> = self.steps.iter().map(step).collect();
         json!({ "original": self.original, "rules": rules, "steps": steps }).to_string()
     }
@@ -76,6 +79,7 @@ impl fmt::Display for Explanation {
         for (step, name) in self.steps.iter().zip(names) {
             let way = match step {
                 ExplainedStep { between_nodes: true, .. } => "from node to node",
+                ExplainedStep { in_parts: true, .. } => "in parts at the nodes",
                 ExplainedStep { on_nodes: true, .. } => "on the nodes",
                 _ => "",
             };
@@ -119,6 +123,7 @@ pub fn explain(plan: &mut Plan, catalog: &dyn Catalog, rules_off: &[String]) -> 
             flow: row.node.step.facts().flow,
             on_nodes: false,
             between_nodes: false,
+            in_parts: false,
         })
     };
     let steps = outline(&plan.traversal).into_iter().map(explained).collect::<Result<_>>()?;

@@ -79,10 +79,11 @@ pub enum ChainPosition {
     Child,
 }
 
-pub const RULES: [Rule; 20] = [
+pub const RULES: [Rule; 21] = [
     switches::PATHS,
     switches::INDEX,
     switches::FRAGMENTS,
+    switches::HOMES,
     switches::MESH,
     combine_filters::RULE,
     reorder_filters::RULE,

@@ -20,6 +20,12 @@ pub(super) const FRAGMENTS: Rule = Rule {
     way: Way::Switch(|source| source.fragments_off = true),
 };
 
+pub(super) const HOMES: Rule = Rule {
+    name: "homes",
+    description: "a query that begins with ids begins at the nodes that have these vertices",
+    way: Way::Switch(|source| source.homes_off = true),
+};
+
 pub(super) const MESH: Rule = Rule {
     name: "mesh",
     description: "if nobody can see their order, traversers go from node to node",

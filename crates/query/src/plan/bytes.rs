@@ -1,7 +1,7 @@
 //! Plans as bytes, for another process that runs them.
 //!
 //! ```text
-//!   "MGPL" | version 7 | source and steps, as postcard writes them
+//!   "MGPL" | version 8 | source and steps, as postcard writes them
 //! ```
 //! The layout follows the types of the plan, so any change of these types needs a new version. Ids and labels of elements are
 //! numbers: a plan means the same only to a process that sees the same graph. Bytes of others are safe to read: they give a plan or
@@ -14,7 +14,7 @@ use super::{Plan, Step, StepNode};
 use crate::stack::with_room;
 
 const MAGIC: &[u8; 4] = b"MGPL";
-const VERSION: u8 = 7;
+const VERSION: u8 = 8;
 /// Reading and writing may nest as deep as [`mangrove_graph::wire::DEPTH_MAX`].
 const STACK: usize = 1 << 20;
 

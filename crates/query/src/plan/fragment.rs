@@ -125,7 +125,7 @@ fn is_heavy(step: &Step) -> bool {
 }
 
 /// Whether the barrier has a partial step.
-fn has_partial(step: &Step) -> bool {
+pub(super) fn has_partial(step: &Step) -> bool {
     let splits = match step {
         Step::Reduce { scope: Scope::Global, .. } | Step::GroupCount { side_effect: None, .. } => true,
         Step::Dedup { scope: Scope::Global, .. } => true,

@@ -8,14 +8,18 @@
 //! takes one round instead. Its steps treat each traverser by itself, and read nothing but what is stored with the element that the
 //! traverser stands on when it comes. A vertex is stored with its edges, and an edge with its source. A run has one hop at
 //! most: what is stored with a neighbour may be elsewhere, so a neighbour begins another run.
+//!
+//! A query that begins with the ids of vertices begins with a run, if it is known which nodes have them: these look the vertices up.
 
-use mangrove_graph::{Direction, Token};
+use mangrove_graph::{Direction, ElementKind, Token, Value};
 
 use super::facts::{Flow, Gives, Reads, Writes};
 use super::{By, EndOf, HasKey, Step, StepNode, Traversal};
 
 /// Steps that read less often are as quick one by one.
 const CALLS_MIN: usize = 2;
+/// Of more vertices than this, the query looks the ids up itself.
+const IDS_MAX: usize = 1 << 12;
 /// What the message has not: other parts of the graph, where a traverser was, and what it shares with others.
 const ELSEWHERE: Reads = Reads::GRAPH
     .and(Reads::PATH)
@@ -39,11 +43,33 @@ pub(super) enum Stand {
 
 /// The number of leading steps that are worth a message; 0 if they are none.
 pub fn run_length(steps: &[StepNode]) -> usize {
-    let (mut stand, mut has_hopped, mut calls, mut length) = (Stand::Here, false, 0, 0);
+    length_after(steps, 0)
+}
+
+/// The ids with which the steps begin, if the nodes that have these vertices may look them up: `V(ids)` without a label.
+pub fn ids_at_start(steps: &[StepNode]) -> Option<&[Value]> {
+    let StepNode { step: Step::Scan { kind, ids: Some(ids), labels: None, also, filters }, labels: names, .. } =
+        steps.first()?
+    else {
+        return None;
+    };
+    let is_plain = *kind == ElementKind::Vertex && also.is_empty() && filters.is_empty() && names.is_empty();
+    Some(&ids[..]).filter(|ids| is_plain && ids.len() <= IDS_MAX)
+}
+
+/// The same as [`run_length`] for steps that begin with [ids](ids_at_start): to look them up is a call, too.
+pub fn run_length_of_ids(steps: &[StepNode]) -> usize {
+    let behind = ids_at_start(steps).map_or(0, |_| length_after(&steps[1..], 1));
+    if behind == 0 { 0 } else { 1 + behind }
+}
+
+/// The length of a run behind something that saves so many calls already.
+fn length_after(steps: &[StepNode], saved: usize) -> usize {
+    let (mut stand, mut has_hopped, mut calls, mut length) = (Stand::Here, false, saved, 0);
     for (at, node) in steps.iter().enumerate() {
         let hops = matches!(node.step, Step::Hop { .. });
         let Some((after, more)) = of_run(&node.step, stand).filter(|_| !(hops && has_hopped)) else { break };
-        if at == 0 && more == 0 {
+        if at == 0 && calls + more == 0 {
             return 0;
         }
         (stand, has_hopped, calls) = (after, has_hopped || hops, calls + more);
@@ -61,15 +87,15 @@ pub fn is_run(steps: &[StepNode]) -> bool {
     steps.iter().try_fold(Stand::Here, next).is_some()
 }
 
-/// For each step, in the order of the [`outline`](super::outline::outline), whether it is in a run.
-pub fn in_runs(traversal: &Traversal) -> Vec<bool> {
-    let mut marks = Vec::new();
-    mark(traversal, true, false, &mut marks);
+/// For each step, in the order of the [`outline`](super::outline::outline), whether it is in a run. The first run may begin with ids.
+pub fn in_runs(traversal: &Traversal, of_ids: bool) -> Vec<bool> {
+    let (mut marks, first) = (Vec::new(), if of_ids { run_length_of_ids(&traversal.steps) } else { 0 });
+    mark(traversal, first, true, false, &mut marks);
     marks
 }
 
-fn mark(traversal: &Traversal, has_runs: bool, is_inside: bool, marks: &mut Vec<bool>) {
-    let mut left = 0;
+/// `left` steps are in a run that is known already.
+fn mark(traversal: &Traversal, mut left: usize, has_runs: bool, is_inside: bool, marks: &mut Vec<bool>) {
     for (at, node) in traversal.steps.iter().enumerate() {
         if has_runs && left == 0 {
             left = run_length(&traversal.steps[at..]);
@@ -78,7 +104,7 @@ fn mark(traversal: &Traversal, has_runs: bool, is_inside: bool, marks: &mut Vec<
         left = left.saturating_sub(1);
         marks.push(is_in);
         node.step.for_each_child(&mut |child| {
-            mark(child, has_runs && !is_in && has_chain_of_its_own(&node.step, child), is_in, marks);
+            mark(child, 0, has_runs && !is_in && has_chain_of_its_own(&node.step, child), is_in, marks);
         });
     }
 }
@@ -117,6 +143,15 @@ fn near(step: &Step, stand: Stand) -> Option<(Stand, usize)> {
         calls = calls.and_then(|sum| Some(sum + calls_of(&child.steps, stand)?));
     });
     Some((after(step, stand), calls?))
+}
+
+/// Whether a barrier and what modulates it read nothing that may be elsewhere.
+pub(super) fn is_near(barrier: &Step, stand: Stand) -> bool {
+    let facts = barrier.facts();
+    let mut is_near = facts.writes == Writes::NOTHING && !facts.reads.any_of(ELSEWHERE);
+    is_near &= stand == Stand::Here || !reads_keys(barrier);
+    barrier.for_each_child(&mut |child| is_near &= calls_of(&child.steps, stand).is_some());
+    is_near
 }
 
 fn calls_of(steps: &[StepNode], mut stand: Stand) -> Option<usize> {

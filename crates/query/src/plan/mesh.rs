@@ -9,17 +9,20 @@
 //! is stored with the element, or an exchange between nodes.
 //!
 //! The steps come from the beginning of the query. They treat each traverser by itself, or remove duplicates of elements. Behind them
-//! comes a step that does not see the order, with nothing in between that does. `repeat().times(n)` becomes `n` times its stages.
+//! comes a barrier that has [`Parts`], with nothing in between that sees the order. `repeat().times(n)` becomes `n` times its stages.
 
 use super::facts::Gives;
 use super::fragment::partial;
-use super::locate::{Stand, of_run};
-use super::order::{forgets_order, ignores_order};
+use super::locate::{Stand, is_near, of_run};
+use super::order::ignores_order;
 use super::outline::outline;
-use super::{Emit, Reduction, Repeat, Scope, Step, StepNode, Traversal, Until};
+use super::parts::{Parts, hide_keys};
+use super::{Emit, Repeat, Scope, Step, StepNode, Traversal, Until};
 
 /// The most stages, unrolled repeats included.
 const STAGES_MAX: usize = 256;
+/// The most steps of all stages, with those of their children.
+const STEPS_MAX: usize = 1024;
 
 /// Steps that traversers take from node to node.
 pub struct Mesh<'a> {
@@ -31,8 +34,9 @@ pub struct Mesh<'a> {
 /// What all nodes do, one after the other.
 #[derive(Clone, Debug)]
 pub enum Stage {
-    /// Steps that read what is stored with an element. With a scan, they begin with what it finds at each node.
-    Run { scan: Option<StepNode>, steps: Vec<StepNode> },
+    /// Steps that read what is stored with an element. With a scan, they begin with what it finds at each node. A partial step may end
+    /// the last one.
+    Run { scan: Option<StepNode>, steps: Vec<StepNode>, partial: Option<Box<StepNode>> },
     /// Traversers go to the nodes that have their elements.
     Exchange,
     /// Each element goes on once. In a repeat, a number names what earlier rounds have seen.
@@ -60,26 +64,30 @@ pub fn at_start(steps: &[StepNode], moved_min: f64) -> Option<(usize, Mesh<'_>)>
 
 impl<'a> Mesh<'a> {
     fn leading(steps: &'a [StepNode]) -> Option<Self> {
-        let end = steps.iter().position(|node| forgets_order(&node.step) || adds_up(&node.step))?;
-        if !steps[..end].iter().all(|node| ignores_order(&node.step)) {
-            return None;
-        }
+        let found = steps.iter().enumerate().find_map(|(at, node)| Some((at, Parts::of(&node.step)?)));
+        let (end, parts) = found.filter(|(end, _)| steps[..*end].iter().all(|node| ignores_order(&node.step)))?;
         let mut walk = Walk::default();
         let length = steps[..end].iter().take_while(|node| walk.takes(node)).count();
-        // They would come back in another order, which a sum of floating-point numbers sees.
-        if length != end && adds_up(&steps[end].step) {
+        let is_whole = length == end && walk.ends(&steps[end].step);
+        // Otherwise traversers would come back in another order, which only some barriers do not see.
+        if !is_whole && parts != Parts::Any || parts.is_map() && !hide_keys(&steps[end + 1..]) {
             return None;
         }
-        let barrier = steps.get(length).filter(|node| length == end || is_plain_dedup(&node.step));
+        let barrier = steps.get(length).filter(|node| is_whole || is_plain_dedup(&node.step));
         let scans = matches!(walk.stages.first(), Some(Stage::Run { scan: Some(_), .. }));
         // Otherwise nothing is left to do at another node than the first.
-        let is_worth_it = walk.exchanges() > 0 || scans && length == end;
+        let is_worth_it = walk.exchanges() > 0 || scans && is_whole;
         is_worth_it.then_some(Self { steps: &steps[..length], barrier })
     }
 
     /// The steps of a node.
     pub fn traversal(&self) -> Traversal {
         Traversal { steps: self.steps.iter().cloned().chain(self.barrier.map(partial)).collect() }
+    }
+
+    /// How the parts of the barrier become one.
+    pub fn parts(&self) -> Option<Parts> {
+        self.barrier.and_then(|node| Parts::of(&node.step))
     }
 }
 
@@ -92,44 +100,70 @@ fn moved(steps: &[StepNode]) -> f64 {
     steps.iter().map(of).fold(0.0, f64::max)
 }
 
-/// For each step, in the order of the [`outline`], whether traversers take it from node to node.
-pub fn in_mesh(traversal: &Traversal, moved_min: f64) -> Vec<bool> {
+/// What the nodes do of a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Meshed {
+    #[default]
+    No,
+    /// Traversers take it from node to node.
+    Taken,
+    /// Each node does its part of it.
+    InParts,
+}
+
+/// What the nodes do of each step, in the order of the [`outline`].
+pub fn in_mesh(traversal: &Traversal, moved_min: f64) -> Vec<Meshed> {
     let mesh = at_start(&traversal.steps, moved_min);
-    let steps = mesh.map_or(0..0, |(first, mesh)| first..first + mesh.steps.len());
+    let (taken, in_parts) = mesh.map_or((0..0, None), |(first, mesh)| {
+        let end = first + mesh.steps.len();
+        (first..end, mesh.barrier.map(|_| end))
+    });
     let mut marks = Vec::new();
     for (at, node) in traversal.steps.iter().enumerate() {
-        let rows = outline(&Traversal { steps: vec![node.clone()] }).len();
-        marks.extend(std::iter::repeat_n(steps.contains(&at), rows));
+        let mark = match at {
+            at if taken.contains(&at) => Meshed::Taken,
+            at if in_parts == Some(at) => Meshed::InParts,
+            _ => Meshed::No,
+        };
+        marks.extend(std::iter::repeat_n(mark, rows(node)));
     }
     marks
+}
+
+/// The number of a step and the steps below it.
+fn rows(node: &StepNode) -> usize {
+    let mut below = 0;
+    node.step.for_each_child(&mut |child| below += outline(child).len());
+    1 + below
 }
 
 /// The stages of steps that [`Mesh::traversal`] gave; `None` for other steps.
 pub fn stages(steps: &[StepNode]) -> Option<Vec<Stage>> {
     let (last, before) = steps.split_last()?;
-    let (partial, steps) = match &last.step {
-        Step::Partial(of) if is_split(of) => (Some(last), before),
-        _ => (None, steps),
-    };
+    let barrier = barrier_of(last);
+    let steps = if barrier.is_some() { before } else { steps };
     let mut walk = Walk::default();
     if !steps.iter().all(|node| walk.takes(node)) {
         return None;
     }
-    partial.into_iter().for_each(|node| walk.run(node));
+    if let Some(barrier) = barrier {
+        if !walk.ends(barrier) {
+            return None;
+        }
+        walk.partial(last);
+    }
     Some(walk.stages)
 }
 
-/// Whether the barrier is one that [`Mesh`] splits.
-fn is_split(of: &Traversal) -> bool {
-    match &of.steps[..] {
-        [StepNode { step, .. }] => forgets_order(step) || adds_up(step) || is_plain_dedup(step),
-        _ => false,
+/// The barrier of a partial step, if it is one that [`Mesh`] splits.
+fn barrier_of(node: &StepNode) -> Option<&Step> {
+    match &node.step {
+        Step::Partial(of) => match &of.steps[..] {
+            [StepNode { step, .. }] => Some(step).filter(|step| Parts::of(step).is_some() || is_plain_dedup(step)),
+            _ => None,
+        },
+        _ => None,
     }
-}
-
-/// Whether the step adds numbers up. Only a sum of integers is the same for every order.
-pub fn adds_up(step: &Step) -> bool {
-    matches!(step, Step::Reduce { reduction: Reduction::Sum | Reduction::Mean, scope: Scope::Global })
 }
 
 fn is_plain_dedup(step: &Step) -> bool {
@@ -140,9 +174,10 @@ fn is_plain_dedup(step: &Step) -> bool {
 }
 
 /// Goes through the steps, and makes their stages.
-#[derive(Clone)]
 struct Walk {
     stages: Vec<Stage>,
+    /// The steps of all stages, with those below them.
+    steps: usize,
     stand: Stand,
     /// Whether the traversers stand on vertices or edges.
     on_elements: bool,
@@ -152,7 +187,7 @@ struct Walk {
 
 impl Default for Walk {
     fn default() -> Self {
-        Self { stages: Vec::new(), stand: Stand::Here, on_elements: true, seen: 0 }
+        Self { stages: Vec::new(), steps: 0, stand: Stand::Here, on_elements: true, seen: 0 }
     }
 }
 
@@ -161,21 +196,58 @@ impl Walk {
         self.stages.iter().filter(|stage| matches!(stage, Stage::Exchange)).count()
     }
 
+    fn fits(&self) -> bool {
+        self.stages.len() <= STAGES_MAX && self.steps <= STEPS_MAX
+    }
+
     /// Takes the next step, if it can. Otherwise nothing changes.
     fn takes(&mut self, node: &StepNode) -> bool {
-        let before = self.clone();
-        let took = self.take(node, None) && self.stages.len() <= STAGES_MAX;
+        let before = Self { stages: Vec::new(), ..*self };
+        let (stages, last) = (self.stages.len(), self.last_run().map_or(0, |steps| steps.len()));
+        let took = self.take(node, None) && self.fits();
         if !took {
-            *self = before;
+            // A step only adds to the last run, or adds stages behind it.
+            let mut kept = std::mem::take(&mut self.stages);
+            kept.truncate(stages);
+            *self = Self { stages: kept, ..before };
+            self.last_run().into_iter().for_each(|steps| steps.truncate(last));
         }
         took
+    }
+
+    fn last_run(&mut self) -> Option<&mut Vec<StepNode>> {
+        match self.stages.last_mut() {
+            Some(Stage::Run { steps, .. }) => Some(steps),
+            _ => None,
+        }
+    }
+
+    /// Goes to where the barrier can read what it looks at. Returns false if that may be elsewhere.
+    fn ends(&mut self, barrier: &Step) -> bool {
+        // A sort reads the ids of elements.
+        let reads = matches!(barrier, Step::Order { .. }) || !is_near(barrier, self.stand);
+        if reads && self.on_elements {
+            self.come_home();
+        }
+        is_near(barrier, self.stand)
+    }
+
+    /// Puts a partial step at the end.
+    fn partial(&mut self, node: &StepNode) {
+        if self.last_run().is_none() {
+            self.stages.push(Stage::Run { scan: None, steps: Vec::new(), partial: None });
+        }
+        if let Some(Stage::Run { partial, .. }) = self.stages.last_mut() {
+            *partial = Some(Box::new(node.clone()));
+        }
     }
 
     /// `seen` is the number of a `dedup()`, if it is in a repeat.
     fn take(&mut self, node: &StepNode, seen: Option<usize>) -> bool {
         match &node.step {
             Step::Scan { ids: None, .. } if self.stages.is_empty() && seen.is_none() => {
-                self.stages.push(Stage::Run { scan: Some(node.clone()), steps: Vec::new() });
+                self.steps += rows(node);
+                self.stages.push(Stage::Run { scan: Some(node.clone()), steps: Vec::new(), partial: None });
                 true
             }
             // Equal traversers are merged anyway.
@@ -203,9 +275,10 @@ impl Walk {
     }
 
     fn run(&mut self, node: &StepNode) {
-        match self.stages.last_mut() {
-            Some(Stage::Run { steps, .. }) => steps.push(node.clone()),
-            _ => self.stages.push(Stage::Run { scan: None, steps: vec![node.clone()] }),
+        self.steps += rows(node);
+        match self.last_run() {
+            Some(steps) => steps.push(node.clone()),
+            None => self.stages.push(Stage::Run { scan: None, steps: vec![node.clone()], partial: None }),
         }
     }
 
@@ -240,7 +313,7 @@ impl Walk {
             if !body.steps.iter().zip(first_seen..).all(|(node, seen)| self.take(node, Some(seen))) {
                 return false;
             }
-            if !self.on_elements || self.stages.len() > STAGES_MAX {
+            if !self.on_elements || !self.fits() {
                 return false;
             }
         }

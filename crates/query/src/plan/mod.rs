@@ -3,6 +3,7 @@
 //! [`resolve`](crate::resolve) builds it from a syntax tree. The rules of [`optimize`](crate::optimize) rewrite it. [`execute`](crate::execute)
 //! compiles it to operators.
 
+pub mod apart;
 mod bytes;
 mod children;
 mod estimate;
@@ -13,6 +14,7 @@ pub mod locate;
 pub mod mesh;
 pub mod order;
 pub mod outline;
+pub mod parts;
 pub mod paths;
 pub mod shape;
 mod show;
@@ -57,6 +59,8 @@ pub struct SourceConfig {
     pub index_off: bool,
     /// The nodes of a graph run no steps. A switch to measure what that is worth.
     pub fragments_off: bool,
+    /// The nodes look no ids up together with steps. A switch to measure what that is worth.
+    pub homes_off: bool,
     /// Traversers do not go from node to node. A switch to measure what that is worth.
     pub mesh_off: bool,
     pub strategies: Strategies,

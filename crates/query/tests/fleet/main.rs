@@ -1,5 +1,6 @@
 //! Steps that nodes run for a query: which these are, and that they change no result.
 
+mod homes;
 mod mesh;
 
 use std::fmt;
@@ -14,17 +15,21 @@ use mangrove_query::plan::outline::outline;
 use mangrove_query::{Fleet, Graph, Parameters, Query, QueryError, QueryOptions, Ran, run_fragment};
 use mangrove_testkit::{Oracle, graphs};
 
-/// The steps of a query, with marks around those in runs.
-fn located(text: &str) -> String {
+/// The steps of a query, with marks around those in runs. Nodes may look up the ids with which it begins.
+fn located_from(text: &str, of_ids: bool) -> String {
     let query = Query::parse(text).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
     let plan = query.plan(&Oracle::modern(), &Parameters::new(), &QueryOptions::default()).unwrap();
     let rows = outline(&plan.traversal);
-    let marked = rows.iter().zip(in_runs(&plan.traversal)).filter(|(row, _)| row.depth == 0);
+    let marked = rows.iter().zip(in_runs(&plan.traversal, of_ids)).filter(|(row, _)| row.depth == 0);
     let shown = marked.map(|(row, is_in)| match is_in {
         true => format!("[{}]", row.node.step.title()),
         false => row.node.step.title().to_string(),
     });
     shown.collect::<Vec<_>>().join(" ")
+}
+
+fn located(text: &str) -> String {
+    located_from(text, false)
 }
 
 fn runs(text: &str) -> usize {

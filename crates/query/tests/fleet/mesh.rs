@@ -2,6 +2,7 @@
 
 use mangrove_query::plan::mesh::{Stage, at_start, stages};
 use mangrove_query::{MeshFleet, MeshRan, Owners};
+use mangrove_testkit::canonical;
 use mangrove_testkit::parts::{PARTS, part_of, run_parts};
 
 use super::*;
@@ -111,13 +112,59 @@ const GOING: [&str; 21] = [
     "g.V().out('knows').out('knows').valueMap('name').count()",
 ];
 
+/// Queries whose traversers end in a map of which each node makes its part, or in a sorted list of which each node has its first.
+const IN_PARTS: [&str; 29] = [
+    "g.V().groupCount().by('name')",
+    "g.V().out('knows').groupCount().by('name')",
+    "g.V().out('knows').out('knows').groupCount()",
+    "g.V().out('knows').groupCount().by(label)",
+    "g.V().out('knows').groupCount().by(id)",
+    "g.V().out('knows').groupCount().by(out('knows').count())",
+    "g.V().out('knows').values('age').groupCount()",
+    "g.V(1, 2, 3).out('knows').groupCount().by('age')",
+    "g.V().outE('knows').groupCount().by('weight')",
+    "g.V(1).repeat(out('knows')).times(3).emit().groupCount().by('name')",
+    "g.V().out('knows').group().by('name').by(count())",
+    "g.V().out('knows').group().by('name').by(values('age').sum())",
+    "g.V().out('knows').group().by('name').by(values('age').mean())",
+    "g.V().out('knows').group().by('age').by(values('name').max())",
+    "g.V().out('knows').group().by('name').by(values('age').min())",
+    "g.V().out('knows').group().by('age').by(out('knows').count())",
+    "g.V().out('knows').group().by(id).by(values('age').sum())",
+    "g.V().out('knows').groupCount().by('name').unfold()",
+    "g.V().out('knows').groupCount().by('name').unfold().order().by(values, desc).by(keys).limit(3)",
+    "g.V().out('knows').groupCount().by('name').order(local).by(values, desc).by(keys).limit(local, 3)",
+    "g.V().out('knows').groupCount().by('name').count(local)",
+    "g.V().out('knows').groupCount().by('age').unfold().select(values).max()",
+    "g.V().out('knows').groupCount().unfold().select(keys).values('name')",
+    "g.V().out('knows').order().by('age').by(id).limit(10)",
+    "g.V().out('knows').order().by('name', desc).by(id, desc).limit(7).values('age')",
+    "g.V().out('knows').values('age').order().limit(100)",
+    "g.V().out('knows').values('name').order().by(desc).limit(20)",
+    "g.V().outE('knows').order().by('weight').by(id).limit(9)",
+    "g.V().out('knows').dedup().order().by(out('knows').count(), desc).by(id).range(2, 5).out('knows').count()",
+];
+
+/// Queries of which nodes could do parts, but somebody sees an order that would be another one, or equal traversers differ.
+const WHOLE: [&str; 10] = [
+    "g.V().out('knows').group().by('name').by('age').count(local)",
+    "g.V().out('knows').group().by('name').by(values('age').fold()).count(local)",
+    "g.V().out('knows').groupCount().by('name').unfold().limit(3).count()",
+    "g.V().out('knows').groupCount().by('name').limit(local, 3).count(local)",
+    "g.V().out('knows').groupCount().by('age').unfold().select(values).sum()",
+    "g.V().out('knows').groupCount('x').by('name').cap('x')",
+    "g.V().out('knows').groupCount().by(out('knows').values('name'))",
+    "g.V().out('knows').order().by('age').limit(10).count()",
+    "g.V().out('knows').order().by(id)",
+    "g.V().as('a').out('knows').groupCount().by(select('a').by('name'))",
+];
+
 /// Queries whose traversers come back after each hop, or that have nothing to do elsewhere.
-const STAYING: [&str; 13] = [
+const STAYING: [&str; 12] = [
     "g.V().count()",
     "g.V(1).out('knows').count()",
     "g.V().out().out()",
     "g.V().out().out().dedup()",
-    "g.V().out().out().groupCount().by('name')",
     "g.V().out().order().by('age').out().count()",
     "g.V().out().limit(10).out().count()",
     "g.V().as('a').out().out().where(neq('a')).count()",
@@ -150,6 +197,70 @@ fn traversers_go_on_where_nobody_sees_their_order() {
     for text in STAYING {
         assert!(!explained(&fleet, text, QueryOptions::default()).contains(&true), "{text}");
     }
+}
+
+/// The results as text, without order.
+fn bag(graph: &Oracle, text: &str, options: &QueryOptions) -> Vec<String> {
+    let results = run(graph, text, options).unwrap_or_else(|error| panic!("{text}: {}", error.render()));
+    let mut texts: Vec<String> = results.iter().map(canonical::text).collect();
+    texts.sort_unstable();
+    texts
+}
+
+#[test]
+fn nodes_do_their_parts_of_maps_and_sorted_lists() {
+    let graph = Arc::new(people());
+    for going in [Going::Goes, Going::Stops, Going::Damages] {
+        let fleet = Meshed::of(&graph, going, 0.0);
+        let options = QueryOptions { fleet: Some(fleet.clone()), ..QueryOptions::default() };
+        for text in IN_PARTS {
+            let explained = Query::parse(text).unwrap().explain(&*graph, &Parameters::new(), &options).unwrap();
+            assert_eq!(explained.steps.iter().filter(|step| step.in_parts).count(), 1, "{explained}");
+            assert!(explained.to_string().contains("in parts at the nodes"), "{explained}");
+            let alone = bag(&graph, text, &QueryOptions::default());
+            assert_eq!(bag(&graph, text, &options), alone, "{text}, nodes: {going:?}");
+            assert_eq!(fleet.ran.swap(0, Ordering::Relaxed), 1, "{text}");
+            if text.contains("limit(") && !text.contains("local") {
+                let sorted = run(&graph, text, &QueryOptions::default()).unwrap();
+                assert_eq!(run(&graph, text, &options).unwrap(), sorted, "{text}, nodes: {going:?}");
+                fleet.ran.store(0, Ordering::Relaxed);
+            }
+        }
+        for text in WHOLE {
+            assert!(!explained(&fleet, text, QueryOptions::default()).contains(&true), "{text}");
+            assert_eq!(bag(&graph, text, &options), bag(&graph, text, &QueryOptions::default()), "{text}");
+            assert_eq!(fleet.ran.load(Ordering::Relaxed), 0, "{text}");
+        }
+    }
+}
+
+#[test]
+fn parts_that_depend_on_an_order_are_made_by_the_query() {
+    let graph = Arc::new(people());
+    let fleet = Meshed::of(&graph, Going::Goes, 0.0);
+    let options = QueryOptions { fleet: Some(fleet.clone()), ..QueryOptions::default() };
+    let tried = [
+        "g.V().out('knows').group().by('name').by(values('age').math('_ / 7').sum())",
+        "g.V().out('knows').group().by('name').by(values('age').math('_ / 7').mean())",
+        "g.V().out('knows').values('age').math('_ / 7').order().limit(9)",
+        "g.V().out('knows').values('age', 'name').order().limit(9)",
+    ];
+    for text in tried {
+        assert_eq!(bag(&graph, text, &options), bag(&graph, text, &QueryOptions::default()), "{text}");
+        assert_eq!(fleet.ran.swap(0, Ordering::Relaxed), 1, "{text}: it was tried");
+    }
+}
+
+#[test]
+fn a_plan_of_too_many_steps_stays() {
+    let fleet = Meshed::of(&Arc::new(people()), Going::Goes, 0.0);
+    let conditions: String = (0..12).map(|n| format!(".where(out('knows').count().is(gt({n})))")).collect();
+    let goes = |times: u64| {
+        let text = format!("g.V(1).repeat(out('knows'){conditions}).times({times}).count()");
+        explained(&fleet, &text, QueryOptions::default()).contains(&true)
+    };
+    assert!(goes(10));
+    assert!(!goes(60));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod log;
 mod metrics;
+mod numbers;
 mod traces;
 
 use std::net::IpAddr;
@@ -16,7 +17,8 @@ use serde_json::json;
 use log::Log;
 pub use log::LogTo;
 pub use metrics::{Metrics, Over};
-pub use traces::{Trace, Traces};
+pub use numbers::{Labels, counter, counters, gauge, gauges, times};
+pub use traces::{Trace, Traces, place};
 
 /// What becomes of the facts about requests.
 pub struct Observer {

@@ -4,9 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use axum::http::HeaderMap;
+use mangrove::graph::SpanPlace;
 use mangrove::{OnProfile, Profile, StepProfile};
 use opentelemetry::propagation::TextMapPropagator;
-use opentelemetry::trace::{Span, SpanKind, Status, TraceContextExt, Tracer, TracerProvider};
+use opentelemetry::trace::{
+    Span, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState, Tracer, TracerProvider,
+};
 use opentelemetry::{Context, KeyValue, Value};
 use opentelemetry_http::HeaderExtractor;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
@@ -51,13 +54,32 @@ impl Traces {
         let begun = SystemTime::now();
         span.is_recording().then(|| Arc::new(Trace { tracer: self.tracer.clone(), span: Mutex::new(span), within, begun }))
     }
+
+    /// A call of a node that came now, for a span of another process.
+    pub fn begin_call(&self, name: &'static str, within: SpanPlace) -> OpenSpan {
+        let (trace, span) = (TraceId::from_bytes(within.trace.to_be_bytes()), SpanId::from_bytes(within.span.to_be_bytes()));
+        // Whoever does not record its own span does not name it.
+        let caller = SpanContext::new(trace, span, TraceFlags::SAMPLED, true, TraceState::default());
+        let builder = self.tracer.span_builder(name).with_kind(SpanKind::Server);
+        builder.start_with_context(&self.tracer, &Context::new().with_remote_span_context(caller))
+    }
+
+    /// Sends what was not sent yet, and no more.
+    pub fn end(&self) {
+        // Spans that the collector does not take are lost.
+        let _ = self.provider.shutdown_with_timeout(LEAVING);
+    }
 }
 
 impl Drop for Traces {
     fn drop(&mut self) {
-        // Spans that the collector does not take are lost.
-        let _ = self.provider.shutdown_with_timeout(LEAVING);
+        self.end();
     }
+}
+
+/// Where a span is, for other processes.
+pub fn place(of: &SpanContext) -> SpanPlace {
+    SpanPlace { trace: u128::from_be_bytes(of.trace_id().to_bytes()), span: u64::from_be_bytes(of.span_id().to_bytes()) }
 }
 
 /// The trace of one request. It ends when it is dropped.
@@ -80,10 +102,10 @@ impl Trace {
         self.span().set_status(Status::error(""));
     }
 
-    /// Adds the queries of the request.
+    /// Adds the queries of the request. What nodes do for them is a part of the request, too.
     pub fn of_queries(self: &Arc<Self>) -> OnProfile {
-        let trace = self.clone();
-        OnProfile(Arc::new(move |profile| trace.queried(profile)))
+        let (trace, within) = (self.clone(), place(self.within.span().span_context()));
+        OnProfile { told: Arc::new(move |profile| trace.queried(profile)), within: Some(within) }
     }
 
     /// A query has just ended. Before it, the request waited for others, or ran others.

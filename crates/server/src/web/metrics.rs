@@ -13,10 +13,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 use tokio::task::spawn_blocking;
 
-use super::{Web, http};
+use super::{Web, http, nodes};
 use crate::gremlin::Room;
 
-const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Whoever may read the graph may read them.
 pub async fn show(State(web): State<Arc<Web>>, ConnectInfo(from): ConnectInfo<SocketAddr>, headers: HeaderMap) -> Response {
@@ -50,6 +50,7 @@ fn present(web: &Web) -> Registry {
     let held = gremlin.memory_of_responses.held();
     registry.register_with_unit("responses_held", "Memory of responses on their way", Unit::Bytes, gauge(held));
     of_databases(&mut registry, &gremlin.databases);
+    nodes::register(&mut registry, &gremlin.databases);
     registry
 }
 

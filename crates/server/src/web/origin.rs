@@ -32,9 +32,10 @@ pub async fn check(State(web): State<Arc<Web>>, request: Request, next: Next) ->
     }
 }
 
-const OTHER_SITE: &str = "this request was sent by a page of another site, or to another name";
+pub const OTHER_SITE: &str = "this request was sent by a page of another site, or to another name";
 
-fn is_trusted(headers: &HeaderMap, any_name: bool) -> bool {
+/// Whether no page of another site has sent a request with these headers. Without `any_name`, its host must be this machine.
+pub fn is_trusted(headers: &HeaderMap, any_name: bool) -> bool {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let host = text(header::HOST);
     let is_local = host.is_none_or(|host| is_this_machine(host_name(host)));

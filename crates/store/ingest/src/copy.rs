@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use mangrove_graph::{
     Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
-    GraphWrite, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, Numbering, PropertyColumn, PropertyId, Scan, ScanCursor,
-    Value, VertexId,
+    GraphWrite, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, NewEdge, Numbering, PropertyColumn, PropertyId, Scan,
+    ScanCursor, Value, VertexId,
 };
 
 use crate::by_source::by_source;
@@ -66,7 +66,7 @@ pub fn copy(
         copy.edges(label, of)?;
     }
     for index in &schema.indexes {
-        copy.index(index.of, index.unique)?;
+        copy.index(*index)?;
     }
     // Who follows a source goes on in the copy where it was here.
     for (name, position) in view.sources()? {
@@ -279,15 +279,18 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn index(&mut self, of: PropertyId, is_unique: bool) -> Result<(), LoadError> {
+    fn index(&mut self, IndexSchema { of, unique, routed }: IndexSchema) -> Result<(), LoadError> {
         let name = self.view.schema().label_name(of.kind, of.label);
         let label = self.graph.ensure_label(of.kind, &name)?;
         let of = PropertyId { kind: of.kind, label, key: self.key(of.key)? };
-        if is_unique {
+        if unique {
             self.graph.declare_unique(of)?
         } else {
             self.graph.create_index(of)?
         };
+        if routed {
+            self.graph.declare_routed(of)?;
+        }
         Ok(())
     }
 

@@ -226,7 +226,7 @@ impl GraphWrite for Oracle {
         self.key_exists(of.key)?;
         let is_new = self.schema.index(of).is_none();
         if is_new {
-            Arc::make_mut(&mut self.schema).indexes.push(IndexSchema { of, unique: false });
+            Arc::make_mut(&mut self.schema).indexes.push(IndexSchema::new(of));
         }
         Ok(is_new)
     }
@@ -242,6 +242,12 @@ impl GraphWrite for Oracle {
         let mine = Arc::make_mut(&mut self.schema).indexes.iter_mut().find(|index| index.of == of);
         mine.expect("it was made").unique = true;
         Ok(true)
+    }
+
+    fn declare_routed(&mut self, of: PropertyId) -> Result<bool> {
+        self.create_index(of)?;
+        let mine = Arc::make_mut(&mut self.schema).indexes.iter_mut().find(|index| index.of == of);
+        Ok(!std::mem::replace(&mut mine.expect("it is there").routed, true))
     }
 
     fn declare_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()> {

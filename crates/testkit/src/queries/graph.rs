@@ -95,7 +95,13 @@ impl SmallGraph {
             VERTEX_LABELS.iter().map(|name| graph.ensure_label(ElementKind::Vertex, name)).collect::<Result<Vec<_>>>()?;
         for (kind, label, key) in &self.indexes {
             let label = graph.ensure_label(*kind, labels_of(*kind)[*label])?;
-            graph.create_index(PropertyId { kind: *kind, label, key: keys[*key] })?;
+            let of = PropertyId { kind: *kind, label, key: keys[*key] };
+            // Queries give the same, whoever is asked.
+            if *key % 2 == 0 {
+                graph.declare_routed(of)?
+            } else {
+                graph.create_index(of)?
+            };
         }
         for name in EDGE_LABELS.iter().take(if self.timed { 2 } else { 0 }) {
             let label = graph.ensure_label(ElementKind::Edge, name)?;

@@ -5,6 +5,44 @@ use super::writer::Writer;
 use super::{Chain, Unit};
 
 impl Writer<'_> {
+    /// A walk whose traversers end in a map, a number or the first of a sorted list, and perhaps what is made of that. Nodes take such
+    /// walks together, and do parts of their ends.
+    pub fn walk_to_an_end(&mut self) -> (Chain, State) {
+        let mut state = State::new(Kind::Vertex);
+        let mut chain = Chain::text(".V()");
+        for _ in 0..1 + self.below(3) {
+            let labels = self.edge_labels();
+            let stride = match self.below(9) {
+                0 => format!(".in({labels})"),
+                1 => format!(".both({labels}).dedup()"),
+                2 => format!(".outE({labels}).inV()"),
+                3 => format!(".repeat(__.out({labels})).times(2)"),
+                4 => format!(".repeat(__.both({labels})).times(2).emit().dedup()"),
+                5 => format!(".has('age', gt({}))", self.below(4)),
+                _ => format!(".out({labels})"),
+            };
+            chain.push(Unit::text(stride));
+        }
+        state.spread(Kind::Vertex);
+        state.forget_past();
+        if self.one_in(4) {
+            chain.push(Unit::text(".values('name')"));
+            state.spread(Kind::Text);
+        }
+        let end = match self.below(4) {
+            0 => self.reduction(&mut state),
+            1 => self.counts(&mut state),
+            2 => self.groups(&mut state),
+            _ => self.ordered(&mut state).unwrap_or_else(|| self.counts(&mut state)),
+        };
+        chain.push(end);
+        for _ in 0..self.below(3) {
+            let unit = self.unit(&mut state);
+            chain.push(unit);
+        }
+        (chain, state)
+    }
+
     pub fn reduce(&mut self, state: &mut State) -> Option<Unit> {
         match self.below(12) {
             0..4 => self.ordered(state),

@@ -8,8 +8,9 @@ use crate::random::{EDGE_LABELS, VERTEX_LABELS};
 /// A random query with one right answer over any [`SmallGraph`](super::SmallGraph).
 pub fn query(random: &mut Random) -> RandomQuery {
     let mut writer = Writer { random, names: 0, may_fail: false, forgot: false };
-    let (mut chain, mut state) = writer.start();
-    let sack = writer.one_in(14);
+    let has_end = writer.one_in(8);
+    let (mut chain, mut state) = if has_end { writer.walk_to_an_end() } else { writer.start() };
+    let sack = !has_end && writer.one_in(14);
     let source = match (sack, writer.random.below(30)) {
         (true, 0..15) => "g.withSack(0)",
         (true, _) => "g.withSack(1.5d)",
@@ -22,7 +23,8 @@ pub fn query(random: &mut Random) -> RandomQuery {
         _ => "g",
     };
     state.sack = sack;
-    for _ in 0..1 + writer.random.below(6) {
+    let further = if has_end { 0 } else { 1 + writer.random.below(6) };
+    for _ in 0..further {
         let unit = writer.unit(&mut state);
         chain.push(unit);
     }

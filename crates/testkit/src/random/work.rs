@@ -74,8 +74,8 @@ fn describing() -> impl Strategy<Value = Op> {
     let declared = option::of(prop::sample::select(&SIMPLE_TYPES[..7]));
     let cardinality = prop::sample::select(&[Cardinality::Single, Cardinality::List, Cardinality::Set][..]);
     prop_oneof![
-        4 => (kind(), vertex_label(), key(), any::<bool>())
-            .prop_map(|(kind, label, key, unique)| Op::CreateIndex { kind, label, key, unique }),
+        4 => (kind(), vertex_label(), key(), any::<bool>(), any::<bool>())
+            .prop_map(|(kind, label, key, unique, routed)| Op::CreateIndex { kind, label, key, unique, routed }),
         1 => (kind(), vertex_label(), key()).prop_map(|(kind, label, key)| Op::DropIndex { kind, label, key }),
         1 => (kind(), vertex_label(), 0..=VERTEX_LABELS.len()).prop_map(|(kind, label, to)| Op::RenameLabel { kind, label, to }),
         1 => (kind(), vertex_label()).prop_map(|(kind, label)| Op::DropLabel { kind, label }),

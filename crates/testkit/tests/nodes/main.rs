@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use mangrove_cluster::backup::{Backup, ObjectCopy, Objects, restore_log, restore_shard};
 use mangrove_cluster::gateway::{Gateway, Limits, Peer};
-use mangrove_cluster::log::{Commit, CutPace, Log, MemoryLog, PartAt, Record, RequestId, Section, Standing};
+use mangrove_cluster::log::{
+    Commit, CutPace, Log, MemoryLog, PartAt, Record, RequestId, Section, Standing, VERSION_NEWEST, VERSION_UNSAID,
+};
 use mangrove_cluster::node::{LocalPeer, Node, OwnTransactions, Session};
 use mangrove_cluster::transaction::{ClusterTransaction, TurnPatience};
 use mangrove_cluster::wire::{Call, Reply};
@@ -445,16 +447,70 @@ fn half_an_edge_is_found() {
 
 /// A log with one commit more, of a writer of its own.
 fn with_commit(records: &[Vec<u8>], sections: Vec<Section>) -> MemoryLog {
-    let (log, mut standing) = (log_of(records), Standing::default());
-    for record in records {
-        standing.take(&Record::from_bytes(record).expect("a record"));
-    }
+    let (log, standing) = (log_of(records), standing_after(records));
     let (term, writer, number) = (standing.term + 1, u64::MAX, standing.number + 1);
     let commit = Commit { term, writer, is_cut: true, number, requests: Vec::new(), sections };
     for record in [Record::Open { term, writer }, Record::Commit(commit), Record::Close { term, writer }] {
         log.append(record.to_bytes().expect("bytes")).expect("a log");
     }
     log
+}
+
+fn standing_after(records: &[Vec<u8>]) -> Standing {
+    let mut standing = Standing::default();
+    for record in records {
+        standing.take(&Record::from_bytes(record).expect("a record"));
+    }
+    standing
+}
+
+/// A shard makes a cut that the writer does not make if somebody waits for it, also if others wait for a number that never comes.
+#[test]
+fn a_number_that_never_comes_keeps_nobody_waiting() {
+    let mut nodes = Nodes::new(1, 2, IdSpace::Graph);
+    (1..=5).for_each(|number| assert!(add_one(&nodes.gateway, number).is_ok()));
+    let before = records(&nodes.log);
+    let (log, standing) = (log_of(&before), standing_after(&before));
+    let (term, writer, number) = (standing.term + 1, u64::MAX, standing.number + 1);
+    let commit = Commit { term, writer, is_cut: false, number, requests: Vec::new(), sections: Vec::new() };
+    for record in [Record::Open { term, writer }, Record::Commit(commit)] {
+        log.append(record.to_bytes().expect("bytes")).expect("a log");
+    }
+    nodes.restart_with(log);
+    let session = nodes.session(0);
+    let reached = |from| match session.call(&Call::Applied { shards: vec![0], from, behind: None }, None) {
+        Ok(Reply::Applied(reached)) => reached[0].as_ref().map(|reached| reached.number).expect("a shard that is there"),
+        other => panic!("{other:?}"),
+    };
+    reached(u64::MAX);
+    assert_eq!(reached(number), number);
+}
+
+/// Which records a graph allows stays when the log is cut, and when it begins again with a backup.
+#[test]
+fn what_the_log_allows_outlives_its_beginning() {
+    let mut nodes = Nodes::new(1, 2, IdSpace::Graph);
+    let allowed = |nodes: &Nodes| match nodes.session(0).call(&Call::About, None) {
+        Ok(Reply::About(about)) => about.allowed,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(allowed(&nodes), VERSION_UNSAID);
+    let too_new = nodes.session(0).call(&Call::Allow { version: VERSION_NEWEST + 1 }, None).expect_err("a version of later");
+    assert!(too_new.to_string().contains("reads records of the log up to version"), "{too_new}");
+    nodes.session(0).call(&Call::Allow { version: VERSION_NEWEST }, None).expect("a record");
+    let [_, (made, cut)] = [1, 2].map(|number| {
+        add_one(&nodes.gateway, number).expect("a commit");
+        nodes.back_up()
+    });
+    assert!(cut.is_some() && nodes.log.first().expect("a log") > 0);
+    nodes.restart_from_nothing();
+    assert_eq!(allowed(&nodes), VERSION_NEWEST);
+    let log = MemoryLog::default();
+    restore_log(&nodes.vault(), &made, &log, &mut |_| {}).expect("a log");
+    nodes.log = log;
+    nodes.restart_from_nothing();
+    assert_eq!(allowed(&nodes), VERSION_NEWEST);
+    assert_eq!(numbers(&nodes.gateway).expect("a graph"), BTreeSet::from([0, 1, 2]));
 }
 
 /// How many vertices and edges there are.

@@ -161,6 +161,8 @@ impl StoreUnderTest for Shards {
         for store in &self.stores {
             all.extend(store.check()?.violations.iter().map(|violation| violation.to_string()));
         }
+        let stores = self.stores.iter().map(|store| store.snapshot().map(Box::new)).collect::<Result<_>>()?;
+        all.extend(ClusterView::over_stores(stores, self.placement).unlisted()?);
         Ok(all)
     }
 }

@@ -1,15 +1,15 @@
 //! What a node of a lake answers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mangrove_cluster::service::{Conversation, Service};
+use mangrove_cluster::service::{Calls, Conversation, Service};
 use mangrove_cluster::wire::{
-    Ask, Call, Chunk, Chunks, LakeHello, LakeMap, LakeNode, LakeRange, Opaque, Reply, answer_of_view,
+    Ask, Call, CallKind, Chunk, Chunks, LakeHello, LakeMap, LakeNode, LakeRange, Opaque, Reply, answer_of_view,
 };
-use mangrove_graph::{CancelToken, EdgeId, ElementKind, GraphError, LabelId, ReadContext, Result, VertexId};
+use mangrove_graph::{EdgeId, ElementKind, GraphError, LabelId, ReadContext, Result, VertexId};
 use mangrove_lake::{Lake, LakeError, LakeView};
 use mangrove_query::run_fragment;
 
@@ -25,7 +25,7 @@ pub struct LakeService {
     map: LakeMap,
     /// The other nodes, by name, and when each said last that it is there.
     met: Mutex<BTreeMap<String, (LakeNode, Instant)>>,
-    calls: AtomicU64,
+    answered: Arc<Calls>,
     /// The chunks that it was asked for.
     asked: Mutex<BTreeSet<Chunk>>,
     is_asked_to_stop: AtomicBool,
@@ -37,8 +37,8 @@ impl LakeService {
     /// If the files cannot be listed.
     pub fn new(graph: String, own: LakeNode, lake: Lake) -> Result<Self, LakeError> {
         let (fingerprint, map) = (lake.fingerprint()?, map_of(&lake));
-        let (met, calls, asked, is_asked_to_stop, has_ended) = Default::default();
-        Ok(Self { graph, own, fingerprint, lake: Arc::new(lake), map, met, calls, asked, is_asked_to_stop, has_ended })
+        let (met, answered, asked, is_asked_to_stop, has_ended) = Default::default();
+        Ok(Self { graph, own, fingerprint, lake: Arc::new(lake), map, met, answered, asked, is_asked_to_stop, has_ended })
     }
 
     pub fn own(&self) -> &LakeNode {
@@ -93,7 +93,7 @@ impl LakeService {
             fingerprint: self.fingerprint,
             node: self.own.clone(),
             nodes: self.nodes(),
-            calls: self.calls.load(Ordering::Relaxed),
+            calls: [CallKind::AskLake, CallKind::LakeFragment].map(|kind| self.answered.seen_of(kind).replies).iter().sum(),
             chunks: self.asked().len() as u64,
         }
     }
@@ -131,7 +131,6 @@ impl LakeService {
 
     /// Notes which chunks a call reads.
     fn note(&self, within: Option<&LakeRange>, ask: &Ask) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
         let mut chunks: Vec<Chunk> = Vec::new();
         let mut add = |(kind, label, local): (ElementKind, LabelId, u64)| {
             let chunk = self.map.chunks.chunk_of(kind, label, local);
@@ -163,7 +162,6 @@ impl LakeService {
     }
 
     fn run(&self, message: &[u8], limits: ReadContext) -> Reply {
-        self.calls.fetch_add(1, Ordering::Relaxed);
         let view = LakeView::new(self.lake.clone(), Some(limits.clone()));
         let given = run_fragment(message, &view, &limits);
         given.map_or(Reply::NotRun, |answer| Reply::Fragment(Opaque(answer)))
@@ -174,10 +172,14 @@ impl Service for LakeService {
     fn conversation(self: Arc<Self>, _: String) -> Arc<dyn Conversation> {
         self
     }
+
+    fn answered(&self) -> &Arc<Calls> {
+        &self.answered
+    }
 }
 
 impl Conversation for LakeService {
-    fn serve(&self, call: Call, cancel: CancelToken) -> Result<Reply> {
+    fn serve_for(&self, call: Call, asker: ReadContext) -> Result<Reply> {
         if self.has_ended() {
             return Err(GraphError::Unavailable(format!("{} has ended", self.own.name)));
         }
@@ -187,11 +189,11 @@ impl Conversation for LakeService {
             Call::Meet { graph, fingerprint, node } => self.meet(&graph, fingerprint, node),
             Call::AskLake { fingerprint, left, within, ask } => {
                 self.must_be(fingerprint)?;
-                self.answer(within, ask, limits(left, cancel))
+                self.answer(within, ask, limits(left, asker))
             }
             Call::LakeFragment { fingerprint, left, asked } => {
                 self.must_be(fingerprint)?;
-                Ok(self.run(&asked.0, limits(left, cancel)))
+                Ok(self.run(&asked.0, limits(left, asker)))
             }
             Call::Stop => {
                 self.is_asked_to_stop.store(true, Ordering::Relaxed);
@@ -203,9 +205,9 @@ impl Conversation for LakeService {
 }
 
 /// The limits of a call that may take so long.
-fn limits(left: Option<Duration>, cancel: CancelToken) -> ReadContext {
+fn limits(left: Option<Duration>, asker: ReadContext) -> ReadContext {
     let deadline = left.and_then(|left| Instant::now().checked_add(left));
-    ReadContext { deadline, timeout: left, cancel, ..ReadContext::default() }
+    ReadContext { deadline, timeout: left, ..asker }
 }
 
 fn map_of(lake: &Lake) -> LakeMap {

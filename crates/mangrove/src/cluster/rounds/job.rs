@@ -7,7 +7,7 @@ use std::time::Duration;
 use mangrove_analytics::engine::{Frame, Report};
 use mangrove_analytics::{AnalyticsError, Values};
 use mangrove_cluster::wire::{Opaque, SentError};
-use mangrove_graph::{CancelToken, GraphError, ReadContext};
+use mangrove_graph::{Budget, CancelToken, GraphError, ReadContext};
 
 use super::words::{Failure, Kept, Told};
 
@@ -23,6 +23,8 @@ pub struct Job {
     /// The number of its part, and of all parts.
     at: u32,
     parts: u32,
+    /// The memory of the part. Frames that wait for it are in it.
+    budget: Budget,
     state: Mutex<State>,
     moved: Condvar,
 }
@@ -47,9 +49,10 @@ struct State {
 }
 
 impl Job {
-    pub fn new(id: u64, session: u64, at: u32, parts: u32) -> Self {
+    /// `at` is the number of the part, of so many parts. Frames take from its budget.
+    pub fn new(id: u64, session: u64, (at, parts): (u32, u32), budget: Budget) -> Self {
         let (cancel, state, moved) = (CancelToken::default(), Mutex::default(), Condvar::new());
-        Self { id, session, cancel, at, parts, state, moved }
+        Self { id, session, cancel, at, parts, budget, state, moved }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -122,7 +125,8 @@ impl Job {
         }
     }
 
-    /// Takes a frame of another part, or the next piece of one. It is of the round that the part is in, or has just come to the end of.
+    /// Takes a frame of another part, or the next piece of one. It is of the round that the part is in, or has just come to the end of. If
+    /// the part has no memory for it, the job fails.
     pub fn put(&self, round: u64, from: u32, bytes: Vec<u8>) -> Result<(), Failure> {
         let mut state = self.state();
         if let Some(failure) = &state.failed {
@@ -131,6 +135,13 @@ impl Job {
         let is_near = round == state.rounds || round.checked_add(1) == Some(state.rounds);
         if !is_near || from == self.at || from >= self.parts {
             return Err(strange());
+        }
+        if !self.budget.take(bytes.len()) {
+            self.budget.give_back(bytes.len());
+            drop(state);
+            let failure = Failure::Graph(GraphError::OverBudget { bytes_max: self.budget.bytes_max() }.into());
+            self.end(failure.clone());
+            return Err(failure);
         }
         let kept = state.frames.entry(round).or_default().entry(from).or_default();
         if kept.is_empty() {
@@ -144,6 +155,7 @@ impl Job {
     /// The frames of a round, to whose end all parts have come.
     pub fn frames(&self, round: u64) -> Vec<Frame> {
         let frames = self.state().frames.remove(&round).unwrap_or_default();
+        self.budget.give_back(frames.values().map(Vec::len).sum());
         frames.into_iter().map(|(from, bytes)| Frame { from, to: self.at, bytes }).collect()
     }
 
@@ -173,6 +185,7 @@ impl Job {
         let mut state = self.state();
         state.failed.get_or_insert(failure);
         let gone = (std::mem::take(&mut state.frames), state.values.take());
+        self.budget.give_back(gone.0.values().flat_map(BTreeMap::values).map(Vec::len).sum());
         self.moved.notify_all();
         drop((state, gone));
     }
@@ -191,13 +204,17 @@ fn strange() -> Failure {
 mod tests {
     use super::*;
 
+    fn job(bytes_max: usize) -> Job {
+        Job::new(7, 0, (0, 2), Budget::new(bytes_max))
+    }
+
     fn report(changed: u64) -> Report {
         Report { changed, ..Report::default() }
     }
 
     #[test]
     fn rounds_pass_when_all_have_come() {
-        let (job, limits) = (Job::new(7, 0, 0, 2), ReadContext::default());
+        let (job, limits) = (job(usize::MAX), ReadContext::default());
         job.has_kept(Kept::NoStore);
         std::thread::scope(|scope| {
             let computing = scope.spawn(|| {
@@ -221,8 +238,21 @@ mod tests {
     }
 
     #[test]
+    fn frames_beyond_the_memory_of_a_part_end_the_job() {
+        let job = job(10);
+        job.put(0, 1, vec![1; 6]).unwrap();
+        assert_eq!(job.frames(0).len(), 1);
+        job.put(0, 1, vec![1; 6]).unwrap();
+        assert!(!job.has_failed(), "the first frame is gone");
+        let failure = job.put(0, 1, vec![1; 5]).unwrap_err();
+        assert!(matches!(failure, Failure::Graph(SentError::OverBudget(10))), "{failure:?}");
+        assert!(job.has_failed() && job.cancel.is_cancelled() && job.frames(0).is_empty());
+        assert!(job.budget.take(10), "it holds nothing any more");
+    }
+
+    #[test]
     fn a_job_that_ends_answers_all_who_wait() {
-        let (job, limits) = (Job::new(7, 0, 0, 2), ReadContext::default());
+        let (job, limits) = (job(usize::MAX), ReadContext::default());
         std::thread::scope(|scope| {
             let computing = scope.spawn(|| job.pass(0, report(1), &limits));
             job.told(&limits);

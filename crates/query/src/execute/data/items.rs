@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_select::concat::concat;
 use arrow_select::take::take;
-use mangrove_graph::{EdgeRef, ElementIds, Value, VertexId, column};
+use mangrove_graph::{EdgeRef, ElementIds, Value, ValueType, VertexId, column};
 
 use crate::execute::data::bytes::value_bytes;
 use crate::execute::data::maps::Maps;
@@ -68,6 +68,23 @@ impl Items {
             }
             _ => Items::Values(values),
         }
+    }
+
+    /// The type that all items have, if items of this type that a sort finds equal are equal. Floats need not be: there are two zeros.
+    pub fn kind_told_apart(&self) -> Option<ValueType> {
+        use ValueType::*;
+        let kind = match self {
+            Items::Vertices(_) => Vertex,
+            Items::Edges(_) => Edge,
+            Items::Values(values) => {
+                let first = values.first()?.value_type();
+                values.iter().all(|value| value.value_type() == first).then_some(first)?
+            }
+            Items::Column(array) if !array.is_empty() => column::value_at(array, 0).value_type(),
+            Items::Column(_) | Items::Maps(_) => return None,
+        };
+        let is_told_apart = matches!(kind, Vertex | Edge | String | Uuid | Bool | Int8 | Int16 | Int32 | Int64 | Date);
+        is_told_apart.then_some(kind)
     }
 
     pub fn len(&self) -> usize {

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   message   path mode, depth, most bytes, bytes of the plan | plan | traversers
-//!   answer    warnings | results, whose scopes are rows of the message
+//!   answer    warnings, rows of the message whose id no vertex has | results, whose scopes are rows of the message
 //! ```
+//! Traversers stand on elements, or on the ids of vertices that the node is to look up.
 //! Paths, labels and sacks stay with the query. An answer tells what became of them since.
 
 use serde::{Deserialize, Serialize};
 
 use crate::execute::data::batch::Batch;
-use crate::execute::data::items::Items;
 use crate::execute::data::sent;
 use crate::plan::paths::PathMode;
 
@@ -31,27 +31,44 @@ pub fn message(head: MessageHead, plan: &[u8], traversers: &Batch) -> Option<Vec
     Some(bytes)
 }
 
-/// The head, the bytes of the plan, and the traversers, which stand on elements; `None` if that is no message.
+/// The head of a message; `None` if that is none.
+pub fn read_head(bytes: &[u8]) -> Option<MessageHead> {
+    postcard::take_from_bytes::<MessageHead>(bytes).ok().map(|(head, _)| head)
+}
+
+/// The head, the bytes of the plan, and the traversers; `None` if that is no message.
 pub fn read_message(bytes: &[u8]) -> Option<(MessageHead, &[u8], Batch)> {
     let ((head, length), rest) = postcard::take_from_bytes::<(MessageHead, u64)>(bytes).ok()?;
     let (plan, traversers) = rest.split_at_checked(usize::try_from(length).ok()?)?;
     let (_, batch) = sent::from_bytes(traversers)?;
-    let are_elements = matches!(batch.items, Items::Vertices(_) | Items::Edges(_));
-    are_elements.then_some((head, plan, batch))
+    Some((head, plan, batch))
 }
 
-/// An answer as bytes; `None` if it cannot travel.
-pub fn answer(warnings: &[String], results: &Batch) -> Option<Vec<u8>> {
-    let mut bytes = postcard::to_extend(warnings, Vec::new()).ok()?;
-    bytes.append(&mut sent::to_bytes(&[], results).ok()?);
-    Some(bytes)
+/// What a node says.
+pub struct Answer {
+    pub warnings: Vec<String>,
+    /// The rows of the message whose id no vertex has.
+    pub unknown: Vec<u32>,
+    /// Their scopes are rows of the message.
+    pub results: Batch,
 }
 
-/// The warnings and the results for so many rows; `None` if that is no answer.
-pub fn read_answer(bytes: &[u8], rows: usize) -> Option<(Vec<String>, Batch)> {
-    let (warnings, results) = postcard::take_from_bytes::<Vec<String>>(bytes).ok()?;
-    let (_, batch) = sent::from_bytes(results)?;
-    (0..batch.len()).all(|at| batch.scope(at) < rows).then_some((warnings, batch))
+impl Answer {
+    /// The answer as bytes; `None` if it cannot travel.
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = postcard::to_extend(&(&self.warnings, &self.unknown), Vec::new()).ok()?;
+        bytes.append(&mut sent::to_bytes(&[], &self.results).ok()?);
+        Some(bytes)
+    }
+
+    /// The answer to a message of so many rows; `None` if that is none.
+    pub fn from_bytes(bytes: &[u8], rows: usize) -> Option<Self> {
+        let ((warnings, unknown), rest) = postcard::take_from_bytes::<(Vec<String>, Vec<u32>)>(bytes).ok()?;
+        let (_, results) = sent::from_bytes(rest)?;
+        let are_rows =
+            unknown.iter().all(|row| (*row as usize) < rows) && (0..results.len()).all(|at| results.scope(at) < rows);
+        are_rows.then_some(Self { warnings, unknown, results })
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +76,7 @@ mod tests {
     use mangrove_graph::{LabelId, VertexId};
 
     use super::*;
+    use crate::execute::data::items::Items;
 
     fn vertices(count: u64) -> Items {
         Items::Vertices((0..count).map(|local| VertexId::new(LabelId(1), 3, local)).collect())
@@ -72,10 +90,11 @@ mod tests {
         assert_eq!((again, plan, traversers.len()), (head, &b"a plan"[..], 3));
         assert!((0..bytes.len()).all(|end| read_message(&bytes[..end]).is_none()));
         let results = Batch { scope: Some(vec![0, 2]), ..Batch::new(vertices(2)) };
-        let bytes = answer(&["careful".into()], &results).unwrap();
-        let (warnings, again) = read_answer(&bytes, 3).unwrap();
-        assert_eq!((&warnings[..], again.scope), (&["careful".to_owned()][..], Some(vec![0, 2])));
-        assert!(read_answer(&bytes, 2).is_none(), "the result of a row that was not asked for");
-        assert!((0..bytes.len()).all(|end| read_answer(&bytes[..end], 3).is_none()));
+        let bytes = Answer { warnings: vec!["careful".into()], unknown: vec![1], results }.to_bytes().unwrap();
+        let again = Answer::from_bytes(&bytes, 3).unwrap();
+        assert_eq!((&again.warnings[..], &again.unknown[..]), (&["careful".to_owned()][..], &[1][..]));
+        assert_eq!(again.results.scope, Some(vec![0, 2]));
+        assert!(Answer::from_bytes(&bytes, 2).is_none(), "the result of a row that was not asked for");
+        assert!((0..bytes.len()).all(|end| Answer::from_bytes(&bytes[..end], 3).is_none()));
     }
 }

@@ -1,6 +1,8 @@
 //! The sources of traversers: `V()`, `E()`, `inject()`.
 
-use mangrove_graph::{ElementKind, Filter, GraphError, LabelTest, Predicate, Scan, ScanCursor, Scanned, Value, record};
+use mangrove_graph::{
+    ElementKind, Filter, GraphError, GraphView, LabelTest, Predicate, Scan, ScanCursor, Scanned, Value, record,
+};
 
 use crate::access::{self, Search};
 use crate::error::Result;
@@ -29,6 +31,8 @@ pub struct ScanOp {
     filters: Vec<(Key, Predicate)>,
     /// What the next steps read of all elements.
     columns: Vec<Name>,
+    /// It begins the query, so it may find the elements of a part of the graph only.
+    is_start: bool,
     input: Option<Batch>,
     row: usize,
     reading: Reading,
@@ -55,7 +59,13 @@ impl ScanOp {
         columns: Vec<Name>,
     ) -> Self {
         let filters = filters.into_iter().map(|(key, predicate)| (Key::new(key), predicate)).collect();
-        Self { kind, ids, labels, also, filters, columns, input: None, row: 0, reading: Reading::Not, pace: PACE }
+        let (reading, is_start) = (Reading::Not, false);
+        Self { kind, ids, labels, also, filters, columns, is_start, input: None, row: 0, reading, pace: PACE }
+    }
+
+    /// The same. It may be the first step of the query.
+    pub fn at_start(self, is_start: bool) -> Self {
+        Self { is_start, ..self }
     }
 
     /// The scan with names resolved to ids of the store. A filter on a key that the graph does not have passes nothing.
@@ -123,7 +133,7 @@ impl ScanOp {
     fn search(&self, cx: &Context<'_, '_>, scan: &Scan) -> Result<Option<Search>> {
         match cx.shared.index_off || self.filters.is_empty() {
             true => Ok(None),
-            false => Ok(Search::new(cx.view(), self.kind, scan)?),
+            false => Ok(Search::new(cx.scanned(self.is_start), self.kind, scan)?),
         }
     }
 
@@ -154,7 +164,7 @@ impl ScanOp {
             }
             self.reading = self.begin(cx)?;
         }
-        let size = self.pace.rows();
+        let (size, view) = (self.pace.rows(), cx.scanned(self.is_start));
         Ok(match &mut self.reading {
             Reading::Not | Reading::Done => None,
             Reading::Found(items) => {
@@ -164,11 +174,11 @@ impl ScanOp {
             }
             Reading::Searching(scan, search) => {
                 self.pace.took(size, []);
-                search.next(cx.view(), self.kind, scan, size)?.map(|found| (found.into(), Known::default()))
+                search.next(view, self.kind, scan, size)?.map(|found| (found.into(), Known::default()))
             }
             Reading::Scanning(_, cursor) if cursor.done => None,
             Reading::Scanning(scan, cursor) => {
-                let (Scanned { elements, columns }, size) = scan_some(cx, self.kind, scan, cursor, size)?;
+                let (Scanned { elements, columns }, size) = scan_some(cx, view, (self.kind, scan), cursor, size)?;
                 let mut known = Known::default();
                 for (key, column) in scan.columns.iter().zip(columns) {
                     known.put_column(*key, column);
@@ -216,14 +226,14 @@ impl Op for ScanOp {
 /// The second result says of how many at most.
 fn scan_some(
     cx: &Context<'_, '_>,
-    kind: ElementKind,
-    scan: &Scan,
+    view: &dyn GraphView,
+    (kind, scan): (ElementKind, &Scan),
     cursor: &mut ScanCursor,
     mut size: usize,
 ) -> Result<(Scanned, usize)> {
     loop {
         let before = cursor.clone();
-        match cx.view().scan(kind, scan, cursor, size) {
+        match view.scan(kind, scan, cursor, size) {
             Err(GraphError::OverBudget { .. }) if size > 1 => {
                 cx.check()?;
                 *cursor = before;

@@ -2,7 +2,7 @@
 
 use arrow_array::ArrayRef;
 use hashbrown::HashMap;
-use mangrove_graph::Value;
+use mangrove_graph::{Value, column};
 
 use crate::error::Result;
 use crate::execute::data::batch::Batch;
@@ -165,21 +165,58 @@ impl MapBatch for PartialGroup {
         }
         let mut members = batch.gather(&rows);
         members.scope = Some(numbers);
-        let Batch { mut items, mut bulk, scope, .. } = self.value.run(cx, members, n)?;
-        let mut scope = scope.unwrap_or_else(|| vec![0; items.len()]);
-        if !is_first_seen_in_order(&scope, n) {
-            // Traversers that stand for none keep the groups in their order, also those that have no other.
-            let mut all = Items::Values(vec![Value::Null; n]);
-            let bulks = bulk.unwrap_or_else(|| vec![1; items.len()]);
-            all.append(items);
-            items = all;
-            bulk = Some(std::iter::repeat_n(0, n).chain(bulks).collect());
-            scope.splice(0..0, 0..n as u32);
-        }
-        let keys = keys(groups).gather(&scope);
-        let slots = [(GROUP_KEY.into(), Slot::All(keys))].into_iter().collect::<Slots>();
-        Ok(Batch { bulk, slots, ..beginning(cx, items) })
+        let reduced = self.value.run(cx, members, n)?;
+        Ok(grouped(cx, groups, reduced))
     }
+}
+
+/// What a partial `group()` gave for several batches as if they were one.
+pub struct PartialGroups(pub Reduction);
+
+impl MapBatch for PartialGroups {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut groups = Groups::default();
+        let (rows, numbers) = numbered(cx, &mut groups, &mut ByOp::Beside, &batch, true)?;
+        if groups.keys.is_empty() {
+            return Ok(Batch::default());
+        }
+        let members = Batch { scope: Some(numbers), slots: Slots::default(), ..batch.gather(&rows) };
+        let stand_for_some: Vec<bool> = (0..members.len()).map(|row| members.bulk(row) > 0).collect();
+        let mut members = members.filter(&stand_for_some);
+        members.items = as_column(std::mem::take(&mut members.items));
+        let reduced = PartialReduce(self.0).map(cx, members)?;
+        Ok(grouped(cx, groups, reduced))
+    }
+}
+
+/// Values of one type as a column.
+fn as_column(items: Items) -> Items {
+    match items {
+        Items::Values(values) => {
+            let array = column::array_of(&values.iter().map(Some).collect::<Vec<_>>());
+            array.map_or(Items::Values(values), Items::Column)
+        }
+        items => items,
+    }
+}
+
+/// Traversers whose scopes are groups, with the key of each beside it.
+fn grouped(cx: &Context<'_, '_>, groups: Groups, reduced: Batch) -> Batch {
+    let n = groups.keys.len();
+    let Batch { mut items, mut bulk, scope, .. } = reduced;
+    let mut scope = scope.unwrap_or_else(|| vec![0; items.len()]);
+    if !is_first_seen_in_order(&scope, n) {
+        // Traversers that stand for none keep the groups in their order, also those that have no other.
+        let mut all = Items::Values(vec![Value::Null; n]);
+        let bulks = bulk.unwrap_or_else(|| vec![1; items.len()]);
+        all.append(items);
+        items = all;
+        bulk = Some(std::iter::repeat_n(0, n).chain(bulks).collect());
+        scope.splice(0..0, 0..n as u32);
+    }
+    let keys = keys(groups).gather(&scope);
+    let slots = [(GROUP_KEY.into(), Slot::All(keys))].into_iter().collect::<Slots>();
+    Batch { bulk, slots, ..beginning(cx, items) }
 }
 
 fn keys(groups: Groups) -> Items {

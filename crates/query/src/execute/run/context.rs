@@ -17,7 +17,7 @@ use crate::execute::run::memory::{HasBudget, Held};
 use crate::execute::run::profile::Counters;
 use crate::execute::run::types;
 use crate::fleet::Fleet;
-use crate::options::{Graph, QueryOptions};
+use crate::options::{Graph, QueryOptions, StartPart};
 use crate::plan::paths::PathMode;
 use crate::plan::{Name, SackConfig, SourceConfig};
 use crate::procedure::Procedures;
@@ -150,6 +150,14 @@ impl Context<'_, '_> {
 
     pub fn view(&self) -> &dyn GraphView {
         self.graph.view()
+    }
+
+    /// Where a scan finds elements. The one at the start of the query may have a part of the graph only.
+    pub fn scanned(&self, is_start: bool) -> &dyn GraphView {
+        match &self.shared.options.start {
+            Some(StartPart(part)) if is_start => &**part,
+            _ => self.view(),
+        }
     }
 
     pub fn write(&mut self) -> Result<&mut dyn GraphWrite> {

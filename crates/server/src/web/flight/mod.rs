@@ -2,5 +2,6 @@
 
 mod connection;
 mod service;
+mod ticket;
 
 pub use connection::Flight;

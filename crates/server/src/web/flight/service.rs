@@ -1,4 +1,4 @@
-//! The calls of Arrow Flight: a ticket is a query, and a descriptor says what the rows are.
+//! The calls of Arrow Flight: a ticket is a query, or its part in a shard, and a descriptor says what the rows are.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use arrow_flight::{
 };
 use axum::http::{StatusCode, header};
 use futures_util::stream::{self, BoxStream, StreamExt};
-use mangrove_query::gremlin::Outline;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use mangrove::Shards;
+use serde_json::json;
 use tokio::time::timeout;
 use tonic::codegen::http;
 use tonic::{Code, Request, Response, Status, Streaming};
 
 use super::super::Web;
-use super::super::rest::{self, Asked, Problem, RowForm, Rows, Spool, Streamed, What};
+use super::super::rest::{self, Problem, RowForm, Rows, Spool, Streamed, What};
+use super::ticket::{self, Claim, document};
 use crate::gremlin::{MANY, Share};
 use crate::observe::{Fact, Over, Seen};
 use crate::users::{Gatekeeper, Login, Principal, Role};
@@ -63,29 +63,6 @@ fn login<T>(request: &Request<T>) -> Option<Login> {
     Login::of_header(request.metadata().get(header::AUTHORIZATION.as_str())?.to_str().ok()?)
 }
 
-/// The most bytes of a document.
-const DOCUMENT_BYTES_MAX: usize = 1 << 20;
-
-/// A document of a client: the name of a database, and what else it says.
-fn document<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<(Option<String>, T), Status> {
-    let wrong = |why: &dyn std::fmt::Display| Status::invalid_argument(format!("{what}: {why}"));
-    let text = str::from_utf8(bytes).map_err(|error| wrong(&error))?;
-    if text.len() > DOCUMENT_BYTES_MAX {
-        return Err(wrong(&format!("it takes more than {} MB", DOCUMENT_BYTES_MAX >> 20)));
-    }
-    if let Some(number) = Outline::of(text).long_number {
-        return Err(wrong(&format!("JSON cannot carry all digits of the number {number}: send it as text")));
-    }
-    let mut fields: Map<String, Value> = serde_json::from_str(text).map_err(|error| wrong(&error))?;
-    let database = match fields.remove("database") {
-        None => None,
-        Some(Value::String(name)) => Some(name),
-        Some(_) => return Err(wrong(&"`database` is a name")),
-    };
-    Ok((database, serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(&error))?))
-}
-
-const A_TICKET: &str = r#"a ticket is JSON, such as {"gremlin": "g.V().id()", "database": "g"}"#;
 const A_DESCRIPTOR: &str =
     r#"the command of a descriptor is JSON, such as {"vertices": "person", "key": "id", "database": "g"}"#;
 
@@ -126,9 +103,10 @@ impl FlightService for Calls {
     /// Runs a query, and sends its results as they come.
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
         let (principal, mut seen) = self.caller(&request, "DoGet")?;
-        let (name, asked) = document::<Asked>(&request.get_ref().ticket, A_TICKET).map_err(|status| told(&seen, status))?;
+        let Claim { database, asked, shard } =
+            Claim::read(&request.get_ref().ticket).map_err(|status| told(&seen, status))?;
         seen.note(Fact::Query, Some(&asked.gremlin));
-        let batches = rest::record_batches(&self.web, name, asked, principal.role, seen.on_profile()).await;
+        let batches = rest::record_batches(&self.web, database, (asked, shard), principal.role, seen.on_profile()).await;
         let (schema, batches) = batches.map_err(|problem| told(&seen, status(problem)))?;
         let encoder = FlightDataEncoderBuilder::new().with_schema(schema);
         let encoded = encoder.build(parts(batches)).map(move |sent| {
@@ -151,14 +129,15 @@ impl FlightService for Calls {
         Ok(Response::new(stream::iter([Ok(result)]).boxed()))
     }
 
-    /// Gives a ticket for a command that is one.
+    /// Gives tickets for a command that is one: one for each shard, if the results can be read shard by shard.
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
-        let (_, seen) = self.caller(&request, "GetFlightInfo")?;
+        let (principal, mut seen) = self.caller(&request, "GetFlightInfo")?;
         let descriptor = request.into_inner();
-        document::<Asked>(&descriptor.cmd, A_TICKET).map_err(|status| told(&seen, status))?;
-        let endpoint = FlightEndpoint::new().with_ticket(Ticket::new(descriptor.cmd.clone()));
+        let wanted = Claim::read(&descriptor.cmd).map_err(|status| told(&seen, status))?;
+        seen.note(Fact::Query, Some(&wanted.asked.gremlin));
+        let info = self.info(&descriptor.cmd, wanted, principal.role).await.map_err(|status| told(&seen, status))?;
         told(&seen, Status::ok(""));
-        Ok(Response::new(FlightInfo::new().with_descriptor(descriptor).with_endpoint(endpoint)))
+        Ok(Response::new(info.with_descriptor(descriptor)))
     }
 
     async fn list_flights(&self, _: Request<Criteria>) -> Result<Response<Self::ListFlightsStream>, Status> {
@@ -189,6 +168,24 @@ impl FlightService for Calls {
 const ONLY: &str = "this server has DoGet for queries and DoPut for rows";
 
 impl Calls {
+    /// Where the results of a command are, and why they are at one place only.
+    async fn info(&self, command: &[u8], wanted: Claim, role: Role) -> Result<FlightInfo, Status> {
+        let Claim { database, asked, shard } = wanted;
+        let database = rest::name_or_first(&self.web, database);
+        let shards = match shard {
+            None => rest::shards(&self.web, database.clone(), asked, role).await.map_err(status)?,
+            Some(_) => Shards::Whole { why: "the command names a shard".into() },
+        };
+        let (tickets, said) = match shards {
+            Shards::Apart { count, at } => {
+                (ticket::of_shards(command, &database, count, at)?, json!({"shards": count, "at": at.to_string()}))
+            }
+            Shards::Whole { why } => (vec![Ticket::new(command.to_vec())], json!({"whole": why})),
+        };
+        let endpoints = tickets.into_iter().map(|ticket| FlightEndpoint::new().with_ticket(ticket)).collect();
+        Ok(FlightInfo::new().with_endpoints(endpoints).with_app_metadata(said.to_string()))
+    }
+
     async fn put(&self, mut frames: Streaming<FlightData>, role: Role) -> Result<PutResult, Status> {
         rest::must_be(role, Role::Write).map_err(status)?;
         let place = self.web.jobs.place(false).map_err(status)?;

@@ -26,6 +26,8 @@ pub struct Index {
     key: String,
     #[serde(default)]
     unique: bool,
+    #[serde(default)]
+    routed: bool,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -62,9 +64,11 @@ pub async fn create(
     let index = sent.read;
     let make = move |limited: Limited| {
         let database = database.interruptible(limited.options.cancel);
-        match index.unique {
-            true => Ok(database.create_unique_index(index.kind(), &index.label, &index.key)?),
-            false => Ok(database.create_index(index.kind(), &index.label, &index.key)?),
+        let (kind, label, key) = (index.kind(), &index.label, &index.key);
+        match index {
+            Index { routed: true, unique, .. } => Ok(database.create_routed_index(kind, label, key, unique)?),
+            Index { unique: true, .. } => Ok(database.create_unique_index(kind, label, key)?),
+            _ => Ok(database.create_index(kind, label, key)?),
         }
     };
     let is_new = work::run(&web.gremlin, Room::Writing, None, make).await?;

@@ -31,7 +31,7 @@ pub use ingest::{RowForm, Rows, What, store, stored};
 pub use jobs::Jobs;
 pub use parts::Streamed;
 pub use problem::{Problem, must_be};
-pub use query::{Asked, record_batches};
+pub use query::{Asked, record_batches, shards};
 pub use spool::Spool;
 
 const OPENAPI: &str = include_str!("openapi.json");

@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use mangrove::{Batches, Database, OnProfile, Parameters, QueryOptions, json};
+use mangrove::{Batches, Database, OnProfile, Parameters, QueryOptions, ShardAt, Shards, json};
 use mangrove_query::Query;
 use serde::Deserialize;
 use tokio::sync::oneshot;
@@ -41,6 +41,8 @@ pub struct Ready {
     parameters: Parameters,
     timeout: Option<Duration>,
     room: Room,
+    /// The shard in which it begins; `None` for the whole graph.
+    shard: Option<ShardAt>,
     /// What the query is to tell once it has ended.
     on_profile: Option<OnProfile>,
 }
@@ -58,7 +60,7 @@ impl Asked {
         let parameters = self.parameters.iter().map(|(name, value)| (name.clone(), json::value(value))).collect();
         let room = if query.writes() { Room::Writing } else { Room::Reading };
         let timeout = self.timeout_ms.map(Duration::from_millis);
-        Ok(Ready { database, query, parameters, timeout, room, on_profile: None })
+        Ok(Ready { database, query, parameters, timeout, room, shard: None, on_profile: None })
     }
 }
 
@@ -66,6 +68,11 @@ impl Ready {
     /// The same, and it tells somebody what it did.
     pub fn told(self, on_profile: Option<OnProfile>) -> Self {
         Self { on_profile, ..self }
+    }
+
+    /// The same, in one shard.
+    fn on(self, shard: Option<ShardAt>) -> Self {
+        Self { shard, ..self }
     }
 
     fn options(&self, limited: &Limited) -> QueryOptions {
@@ -219,15 +226,24 @@ fn lines(ready: &Ready, limited: &Limited, out: &mut Parts<Bytes>) -> Result<(),
     Ok(())
 }
 
-/// Runs a query of somebody with a role. Gives its results as record batches, with their schema.
+/// How somebody with a role can read the results of a query.
+pub async fn shards(web: &Arc<Web>, name: String, asked: Asked, role: Role) -> Result<Shards, Problem> {
+    let ready = asked.ready(web, name).await?.allowed(role)?;
+    let found = work::run(&web.gremlin, Room::Reading, ready.timeout, move |limited| {
+        Ok(ready.database.shards(ready.query.clone(), &ready.parameters, &limited.options)?)
+    });
+    found.await
+}
+
+/// Runs a query of somebody with a role, in one shard or in the whole graph. Gives its results as record batches, with their schema.
 pub async fn record_batches(
     web: &Arc<Web>,
     name: Option<String>,
-    asked: Asked,
+    (asked, shard): (Asked, Option<ShardAt>),
     role: Role,
     on_profile: Option<OnProfile>,
 ) -> Result<(SchemaRef, Streamed<RecordBatch>), Problem> {
-    let ready = asked.ready(web, name_or_first(web, name)).await?.allowed(role)?.told(on_profile);
+    let ready = asked.ready(web, name_or_first(web, name)).await?.allowed(role)?.told(on_profile).on(shard);
     let (known, schema) = oneshot::channel();
     let results = streamed(&web.gremlin, ready.room, ready.timeout, move |limited, out| {
         let batches = batches(&ready, &limited)?;
@@ -252,8 +268,12 @@ pub async fn record_batches(
 
 /// Record batches of the results.
 fn batches(ready: &Ready, limited: &Limited) -> Result<Batches, Problem> {
-    let stream = ready.database.stream(ready.query.clone(), &ready.parameters, &ready.options(limited))?;
-    Ok(Batches::new(stream, BATCH_ROWS)?)
+    let (query, options) = (ready.query.clone(), ready.options(limited));
+    let stream = match ready.shard {
+        None => ready.database.stream(query, &ready.parameters, &options),
+        Some(shard) => ready.database.on_shard(shard).stream(query, &ready.parameters, &options),
+    };
+    Ok(Batches::new(stream?, BATCH_ROWS)?)
 }
 
 /// The stream format of Arrow IPC.

@@ -11,16 +11,18 @@
 //!           "sides" -> 1 if the sides of edges are apart, see options.rs
 //!           "log" -> of a store that follows a log: how far it has applied it, in the words of who applies it
 //!           "sources" -> of each source that the graph follows, by name: name | length 4 | how far it was read, in the words of who reads it
+//!           "listed", kind 1, label 2, key 2, hash 8, shard 2 -> nothing: of a shard, that another one may have a value with this hash
 //!           "count", kind 1, label 2 -> next local 8 | live 8 | [end of the places that are, or were to be, sealed 8]
 //!   schema  0 kind 1 label 2 -> name | time or key | further | ends | 1 if dropped
 //!               (before format 7: name | time | properties | further | ends)
 //!           1 key 2 -> name | 1 if dropped
-//!           2 number 2 -> label 2 | key 2 | 1 if unique | 1 if of edges      the indexes, in the order they were made
+//!           2 number 2 -> label 2 | key 2 | 1 if unique | 1 if of edges | 1 if routed      the indexes, in the order they were made
 //!           3 kind 1 label 2 key 2 -> a property of a label
 //! ```
 //! Keys are big-endian, values little-endian; a name is its length in two bytes, then UTF-8.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use heed::{AnyTls, RoTxn};
@@ -53,6 +55,7 @@ pub struct Counter {
 
 const DATABASE: &[u8] = b"database";
 const LAYOUT: &[u8] = b"layout";
+const LISTED: &[u8] = b"listed";
 const LOG: &[u8] = b"log";
 const SIDES: &[u8] = b"sides";
 const SOURCES: &[u8] = b"sources";
@@ -206,6 +209,37 @@ pub fn put_source(tables: &Tables, t: &mut Writing<'_>, name: &str, position: &[
     tables.meta.put(t, SOURCES, &bytes)
 }
 
+/// The beginning of all entries of the directory for a property.
+fn listed_prefix(of: PropertyId) -> Vec<u8> {
+    [LISTED, &[of.kind as u8], &of.label.0.to_be_bytes(), &of.key.0.to_be_bytes()].concat()
+}
+
+/// Notes which shards may have values with some hashes.
+pub fn list_shards(tables: &Tables, t: &mut Writing<'_>, of: PropertyId, entries: &[(u64, u16)]) -> Result<()> {
+    let prefix = listed_prefix(of);
+    entries.iter().try_for_each(|(hash, shard)| {
+        tables.meta.put(t, &[&prefix[..], &hash.to_be_bytes(), &shard.to_be_bytes()].concat(), &[])
+    })
+}
+
+/// The shards that may have a value with a hash, in order.
+pub fn listed_shards(tables: &Tables, txn: &RoTxn<'_, AnyTls>, of: PropertyId, hash: u64) -> Result<Vec<u16>> {
+    let first = [&listed_prefix(of)[..], &hash.to_be_bytes(), &[0; 2]].concat();
+    let last = [&first[..first.len() - 2], &[u8::MAX; 2]].concat();
+    let entries = tables.meta.range(txn, &(Bound::Included(&first[..]), Bound::Included(&last[..]))).map_err(lmdb)?;
+    let shard = |key: &[u8]| key.last_chunk().map(|shard| u16::from_be_bytes(*shard));
+    entries
+        .map(|entry| shard(entry.map_err(lmdb)?.0).ok_or_else(|| corrupt("an entry of the directory ends early")))
+        .collect()
+}
+
+/// Forgets which shards may have values of a property.
+pub fn unlist_shards(tables: &Tables, t: &mut Writing<'_>, of: PropertyId) -> Result<()> {
+    let first = listed_prefix(of);
+    let last = [&first[..], &[u8::MAX; 10]].concat();
+    tables.meta.delete_range(t, &(Bound::Included(&first[..]), Bound::Included(&last[..]))).map(|_| ())
+}
+
 pub fn count_key(kind: ElementKind, label: LabelId) -> [u8; 8] {
     let [a, b] = label.0.to_be_bytes();
     [b'c', b'o', b'u', b'n', b't', kind as u8, a, b]
@@ -335,7 +369,7 @@ fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
                 let (label, key) = (LabelId(fields.u16()?), KeyId(fields.u16()?));
                 let unique = fields.flag()?;
                 let kind = if fields.flag()? { ElementKind::Edge } else { ElementKind::Vertex };
-                let index = IndexSchema { of: PropertyId { kind, label, key }, unique };
+                let index = IndexSchema { of: PropertyId { kind, label, key }, unique, routed: fields.flag()? };
                 fields.end()?;
                 must_be_next(at, schema.indexes.len())?;
                 schema.indexes.push(index);
@@ -422,8 +456,8 @@ impl Record {
             }
             Record::Index(at) => {
                 let index = schema.indexes.get(usize::from(at))?;
-                let IndexSchema { of, unique } = index;
-                let flags = [u8::from(*unique), u8::from(of.kind == ElementKind::Edge)];
+                let IndexSchema { of, unique, routed } = *index;
+                let flags = [unique, of.kind == ElementKind::Edge, routed].map(u8::from);
                 [&of.label.0.to_le_bytes()[..], &of.key.0.to_le_bytes(), &flags].concat()
             }
             Record::Property(kind, label, key) => property_record(schema.label_schema(kind, label)?.property(key)?),

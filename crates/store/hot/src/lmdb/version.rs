@@ -11,7 +11,8 @@
 /// * Before format 9 no index is unique, and no property is required.
 /// * Before format 10 no index is of edges, and no label or key is dropped.
 /// * Before format 11 no store keeps the sides of edges apart.
-pub const FORMAT: u32 = 11;
+/// * Before format 12 no index is routed.
+pub const FORMAT: u32 = 12;
 /// The first format in which each property of a label has a record, and keys of wide labels are listed.
 pub const FORMAT_OF_LISTS: u32 = 7;
 /// The first format that has sums, and that names segments by more than their number.

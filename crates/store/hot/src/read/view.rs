@@ -136,6 +136,10 @@ impl GraphView for Reader<'_> {
         Ok(catalog::sources(self.tables, self.txn)?.into_iter().collect())
     }
 
+    fn listed_shards(&self, of: PropertyId, hashes: &[u64]) -> Result<Option<Vec<Vec<u16>>>> {
+        hashes.iter().map(|hash| catalog::listed_shards(self.tables, self.txn, of, *hash)).collect::<Result<_>>().map(Some)
+    }
+
     fn search(
         &self,
         of: PropertyId,

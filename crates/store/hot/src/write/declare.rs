@@ -8,7 +8,7 @@ use mangrove_graph::{
 
 use super::HotTransaction;
 use crate::format::block::{SLOTS, slots};
-use crate::format::catalog::Record;
+use crate::format::catalog::{self, Record};
 use crate::format::index;
 use crate::format::key::{AdjacencyKey, Column, element_at};
 use crate::system::fault::lmdb;
@@ -103,7 +103,20 @@ impl HotTransaction {
             }
             Ok(())
         })?;
-        self.change_indexes(|indexes| indexes.push(IndexSchema { of, unique: false }));
+        self.change_indexes(|indexes| indexes.push(IndexSchema::new(of)));
+        Ok(true)
+    }
+
+    pub(super) fn make_routed(&mut self, of: PropertyId) -> Result<bool> {
+        self.schema.must_have(of)?;
+        if self.schema.index(of).is_some_and(|index| index.routed) {
+            return Ok(false);
+        }
+        self.make_index(of)?;
+        self.change_indexes(|indexes| {
+            let mine = indexes.iter_mut().find(|index| index.of == of);
+            mine.into_iter().for_each(|index| index.routed = true);
+        });
         Ok(true)
     }
 
@@ -127,14 +140,13 @@ impl HotTransaction {
     }
 
     pub(super) fn delete_index(&mut self, of: PropertyId) -> Result<bool> {
-        if self.schema.index(of).is_none() {
-            return Ok(false);
-        }
+        let Some(IndexSchema { routed, .. }) = self.schema.index(of).copied() else { return Ok(false) };
         self.change(|t| {
-            let table = t.owned.shared().tables.index;
+            let tables = t.owned.shared().tables;
             let (from, to) = index::range(of);
             let range = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
-            table.delete_range(t.owned.txn_mut(), &range)
+            tables.index.delete_range(t.owned.txn_mut(), &range)?;
+            if routed { catalog::unlist_shards(&tables, t.owned.txn_mut(), of) } else { Ok(()) }
         })?;
         self.change_indexes(|indexes| indexes.retain(|index| index.of != of));
         Ok(true)

@@ -290,6 +290,11 @@ impl ShardWrite for HotTransaction {
         Ok(())
     }
 
+    fn list_shards(&mut self, of: PropertyId, entries: &[(u64, u16)]) -> Result<()> {
+        let tables = self.owned.shared().tables;
+        self.change(|t| catalog::list_shards(&tables, t.owned.txn_mut(), of, entries))
+    }
+
     fn end_labels(&mut self) -> Result<()> {
         self.change(Self::end_all_labels)
     }
@@ -383,6 +388,10 @@ impl GraphWrite for HotTransaction {
 
     fn declare_unique(&mut self, of: PropertyId) -> Result<bool> {
         self.make_unique(of)
+    }
+
+    fn declare_routed(&mut self, of: PropertyId) -> Result<bool> {
+        self.make_routed(of)
     }
 
     fn declare_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()> {

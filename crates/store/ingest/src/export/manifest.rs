@@ -97,6 +97,9 @@ fn declarations(walk: &ExportWalk<'_>, of: PropertyId, property: &PropertySchema
         Some(_) => what.push("index: true".into()),
         None => {}
     }
+    if walk.view.schema().index(of).is_some_and(|index| index.routed) {
+        what.push("routed: true".into());
+    }
     if property.encoding != Encoding::default() {
         what.push(format!("encoding: {}", quoted(&property.encoding.to_string())));
     }

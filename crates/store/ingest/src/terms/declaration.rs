@@ -40,12 +40,14 @@ pub struct PropertyDeclaration {
     pub required: bool,
     pub index: bool,
     pub unique: bool,
+    /// Its index is routed.
+    pub routed: bool,
     pub encoding: Option<Encoding>,
 }
 
 impl PropertyDeclaration {
     pub fn new(name: Arc<str>) -> Self {
-        Self { name, value_type: None, required: false, index: false, unique: false, encoding: None }
+        Self { name, value_type: None, required: false, index: false, unique: false, routed: false, encoding: None }
     }
 }
 
@@ -109,6 +111,9 @@ impl PropertyDeclaration {
             graph.declare_unique(of)?;
         } else if self.index {
             graph.create_index(of)?;
+        }
+        if self.routed {
+            graph.declare_routed(of)?;
         }
         Ok(())
     }

@@ -509,11 +509,15 @@ impl MappingReader<'_> {
                 "required" => property.required = self.flag(value)?,
                 "unique" => property.unique = self.flag(value)?,
                 "index" => property.index = self.flag(value)?,
+                "routed" => property.routed = self.flag(value)?,
                 "encoding" => match Encoding::parse(self.text(value)?) {
                     Some(encoding) => property.encoding = Some(encoding),
                     None => return self.fail(value, format!("expected {}", Encoding::NAMES.join(", "))),
                 },
-                _ => return self.unknown(value, key, &["type", "cardinality", "required", "unique", "index", "encoding"]),
+                _ => {
+                    let known = ["type", "cardinality", "required", "unique", "index", "routed", "encoding"];
+                    return self.unknown(value, key, &known);
+                }
             }
         }
         if value_type.is_some() || cardinality.is_some() {

@@ -1,0 +1,132 @@
+//! Which shards may have a value of a routed index.
+//!
+//! The directory is spread over the shards. The hash of a property and a value says in which shard its entries are. An entry is that hash, and a
+//! shard that has had an element with such a value.
+//!
+//! ```text
+//!   hash   XXH3 of: kind 1 | label 2 | key 2 | family 1 | value        numbers big-endian
+//!          0 null | 1 bool 1 | 2 nearest double 8 | 3 date, datetime: seconds 8, nanoseconds 4 | 4 duration: the same
+//!          5 UTF-8 | 6 bytes | 7 uuid 16 | 8 everything else, without its value
+//! ```
+//! Invariants
+//! 1. At each number of the log, every value under a routed index is listed with the shard of its element. The commit that sets the value lists it.
+//! 2. More may be listed: entries stay until the index is dropped, and different values may have the same hash. Then a shard is asked in vain.
+//! 3. Values that are equal have the same hash.
+//!
+//! The ids of vertices are not listed: an id leads to its shard.
+
+use std::collections::BTreeSet;
+
+use mangrove_graph::{Cell, ElementKind, Predicate, PropertyId, Schema, Value};
+
+use crate::placement::Placement;
+
+/// A search for more values than these asks every shard: the directory would name most of them.
+const VALUES_MAX: usize = 1 << 10;
+
+/// The hash of a value, and a shard that may have it.
+pub type Entry = (u64, u16);
+
+/// Whether the values of a property of the graph are listed.
+pub fn is_listed(schema: &Schema, placement: Placement, of: PropertyId) -> bool {
+    placement.shards > 1 && schema.index(of).is_some_and(|index| index.routed) && !schema.is_key(of.kind, of.label, of.key)
+}
+
+/// The values that a predicate allows, if it lists them.
+pub fn values(predicate: &Predicate) -> Option<&[Value]> {
+    match predicate {
+        Predicate::Within(options) if options.len() <= VALUES_MAX => Some(options),
+        predicate => predicate.as_equality().map(std::slice::from_ref),
+    }
+}
+
+/// The hash under which a value of a property of the graph is listed.
+pub fn hash(placement: Placement, of: PropertyId, value: &Value) -> u64 {
+    let mut key = vec![u8::from(of.kind == ElementKind::Edge)];
+    key.extend_from_slice(&of.label.0.to_be_bytes());
+    key.extend_from_slice(&of.key.0.to_be_bytes());
+    put_value(&mut key, value);
+    placement.hash(&key)
+}
+
+/// The entries of what elements have under a property of the graph. Each cell comes with the shard of its element.
+pub fn entries(placement: Placement, of: PropertyId, cells: impl IntoIterator<Item = (u16, Cell)>) -> BTreeSet<Entry> {
+    let mut all = BTreeSet::new();
+    for (shard, cell) in cells {
+        all.extend(cell.values().map(|value| (hash(placement, of, value), shard)));
+    }
+    all
+}
+
+fn put_value(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Null => out.push(0),
+        Value::Bool(bool) => out.extend_from_slice(&[1, u8::from(*bool)]),
+        Value::Date(date) => put_time(out, 3, i64::from(date.0) * 86_400, 0),
+        Value::DateTime(time) => put_time(out, 3, time.seconds, time.nanos),
+        Value::Duration(duration) => put_time(out, 4, duration.seconds, duration.nanos),
+        Value::String(text) => put_bytes(out, 5, text.as_bytes()),
+        Value::Bytes(bytes) => put_bytes(out, 6, bytes),
+        Value::Uuid(uuid) => put_bytes(out, 7, uuid.as_bytes()),
+        number if number.is_number() => {
+            // All NaN are one, and -0.0 is 0.0.
+            let double =
+                number.as_f64().filter(|double| !double.is_nan()).map_or(u64::MAX, |double| (double + 0.0).to_bits());
+            put_bytes(out, 2, &double.to_be_bytes());
+        }
+        _ => out.push(8),
+    }
+}
+
+fn put_bytes(out: &mut Vec<u8>, family: u8, bytes: &[u8]) {
+    out.push(family);
+    out.extend_from_slice(bytes);
+}
+
+fn put_time(out: &mut Vec<u8>, family: u8, seconds: i64, nanos: u32) {
+    put_bytes(out, family, &seconds.to_be_bytes());
+    out.extend_from_slice(&nanos.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove_graph::{Date, DateTime, IdSpace, KeyId, LabelId, compare};
+
+    use super::*;
+
+    #[test]
+    fn equal_values_have_the_same_hash() {
+        let placement = Placement { shards: 8, seed: 7, id_space: IdSpace::Graph };
+        let of = PropertyId::of_vertices(LabelId(1), KeyId(2));
+        let noon = DateTime { seconds: 43_200, nanos: 0, offset_seconds: 0 };
+        let midnight = DateTime { seconds: 86_400, nanos: 0, offset_seconds: 0 };
+        let values = [
+            Value::Null,
+            Value::Bool(true),
+            Value::Int8(1),
+            Value::Int64(1),
+            Value::Float32(1.0),
+            Value::Float64(1.0),
+            Value::Float64(1.5),
+            Value::Float64(0.0),
+            Value::Float64(-0.0),
+            Date(1).into(),
+            midnight.into(),
+            noon.into(),
+            "1".into(),
+            "".into(),
+            Value::list(vec![Value::Int8(1)]),
+            Value::list(vec![Value::Float64(1.0)]),
+        ];
+        for a in &values {
+            for b in &values {
+                let (first, second) = (hash(placement, of, a), hash(placement, of, b));
+                assert!(first == second || !compare::equals(a, b), "{a} and {b}");
+            }
+        }
+        // Logs and shards depend on these.
+        let same = PropertyId::of_edges(LabelId(1), KeyId(2));
+        assert_ne!(hash(placement, of, &"a".into()), hash(placement, same, &"a".into()));
+        assert_ne!(hash(placement, of, &"a".into()), hash(placement, of, &"b".into()));
+    }
+}
