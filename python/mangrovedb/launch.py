@@ -41,7 +41,7 @@ PORTS = range(20_000, 32_000)
 LOCAL_ONLY = "without certificates, nodes listen on one machine only: give tls=DIRECTORY, from `mangrove cluster certs`"
 
 
-def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_space="graph", tls=None, log_config=None, store=None):
+def cluster(name, *, nodes=2, shards=16, log=None, data, replicas=1, copies=1, id_space="graph", tls=None, log_config=None, store=None, lake=None):
     """Runs a graph on many nodes under Ray, and returns a handle once all nodes answer. Needs the extra `cluster`.
 
     `log` is the address of the log, `kafka://host:port,host:port`. `data` is a directory for the shards and the output of the nodes.
@@ -58,6 +58,10 @@ def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_spa
     machines reach. A node gets shards that it does not have from there. It finds its credentials (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL …)
     in the environment in which Ray was started on its machine.
 
+    `lake` is the file of a graph in open files, as `open_lake` takes it: a path that is the same on each machine, or an address. The nodes
+    then read the lake, and keep nothing but their output in `data`. There is no log, and nothing to write, to move or to back up. `log`,
+    `shards`, `replicas`, `copies`, `id_space`, `log_config` and `store` do not go with it.
+
     The handle has `connect()`, `backup()`, `down()`, and all that `nodes` has: `address`, `status()`, `rebalance()` and others. The nodes
     run until `down()`, or until Ray ends. If one ends otherwise, it starts again: on its machine, or on another one if Ray has lost that
     machine. To have more nodes, call `down()`, then `cluster` with a larger number, and then `rebalance()`.
@@ -69,15 +73,16 @@ def cluster(name, *, nodes=2, shards=16, log, data, replicas=1, copies=1, id_spa
     Traceback (most recent call last):
     ValueError: shards=2 are for 1 to 2 nodes, not nodes=4
     """
-    _check(name, nodes, shards, log, replicas, copies, id_space, tls, store)
+    _check(name, nodes, shards, log, replicas, copies, id_space, tls, store, lake, log_config)
     tls, log_config, data = (None if path is None else str(Path(path).absolute()) for path in (tls, log_config, data))
     settings = {"name": name, "nodes": nodes, "shards": shards, "log": log, "data": data, "replicas": replicas}
-    settings |= {"tls": tls, "log_config": log_config, "store": _place(store)}
+    settings |= {"tls": tls, "log_config": log_config, "store": _place(store), "lake": _place(lake)}
     ray = _ray()
     machines = _machines(ray, tls)
     first = _running(ray, name, 0)
     if first is None:
-        _create(settings, copies, id_space)
+        if lake is None:
+            _create(settings, copies, id_space)
     else:
         _compare(settings, _made_with(ray, [first])[0][0])
     return _started(ray, settings, machines, is_new=first is None)
@@ -128,6 +133,8 @@ class Cluster(Nodes):
         Then it deletes the log before the last backup but one, unless you say `keep_log`. Returns the name of the backup, the number of its
         last commit, and its size in MB, as in `{"name": "00000000000000000008-5f71854127f1aa87", "commit": 12, "size_mb": 3.2}`.
         """
+        if self._settings.get("lake"):
+            raise ValueError("the nodes of a lake only read its files: copy their directory for a backup")
         if not self._settings.get("store"):
             raise ValueError("these nodes keep no backups: call down(), and then mg.cluster() with store=")
         said = run("cluster", "backup", self.address, *(["--keep-log"] if keep_log else []))
@@ -135,7 +142,7 @@ class Cluster(Nodes):
         return {"name": name, "commit": int(commit), "size_mb": float(size_mb)}
 
     def down(self):
-        """Ends all nodes, and returns once they have ended. The log and the shards stay, and `cluster` continues with them."""
+        """Ends all nodes, and returns once they have ended. The log and the shards stay, or the lake, and `cluster` continues with them."""
         ray = _ray()
         _end(ray, self.name, self._keepers(ray))
 
@@ -219,7 +226,8 @@ class Keeper:
                 return ""
             self._begin = out.seek(0, os.SEEK_END)
             self._address = f"{self._host}:{_free_port(self._host, self._wanted)}"
-            command = [*COMMAND, *_arguments(self._settings, self._number, self._address)]
+            others = self._others() if self._settings.get("lake") else []
+            command = [*COMMAND, *_arguments(self._settings, self._number, self._address, others)]
             # The process inherits the file, and its lock. In a session of its own, it does not hear Ctrl-C.
             options = {"stdin": subprocess.PIPE, "stdout": out, "stderr": out, "start_new_session": True}
             self._process = subprocess.Popen(command, **options)
@@ -227,8 +235,15 @@ class Keeper:
         self._process.stdin.close()
         return _tail(self._log, self._begin)
 
+    def _others(self):
+        """Where the other nodes are, as their actors say. Nodes of a lake have no log that tells it."""
+        import ray
 
-def _check(name, nodes, shards, log, replicas, copies, id_space, tls, store):
+        keepers = {at: _running(ray, self._settings["name"], at) for at in range(self._settings["nodes"]) if at != self._number}
+        return list(_ask(ray, {at: keeper for at, keeper in keepers.items() if keeper}, "address", ANSWER_S).values())
+
+
+def _check(name, nodes, shards, log, replicas, copies, id_space, tls, store, lake, log_config):
     for what, count in {"nodes": nodes, "shards": shards, "replicas": replicas, "copies": copies}.items():
         if not isinstance(count, int) or isinstance(count, bool):
             raise TypeError(f"{what} is a number, not {count!r}")
@@ -236,11 +251,13 @@ def _check(name, nodes, shards, log, replicas, copies, id_space, tls, store):
             raise ValueError(f"{what} is 1 or more, not {count}")
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", name):
         raise ValueError(f"a name of a graph has letters, digits, - and _: {name!r} is none")
-    if nodes > shards:
+    if lake is not None:
+        _check_lake(lake, {"log": log, "log_config": log_config, "store": store}, {"shards": shards, "replicas": replicas, "copies": copies, "id_space": id_space})
+    elif nodes > shards:
         raise ValueError(f"shards={shards} are for 1 to {shards} nodes, not nodes={nodes}")
     if replicas > nodes:
         raise ValueError(f"replicas={replicas} need as many nodes, not nodes={nodes}")
-    if not isinstance(log, str) or not log.startswith("kafka://"):
+    if lake is None and (not isinstance(log, str) or not log.startswith("kafka://")):
         raise ValueError(f"log is kafka://host:port,host:port, not {log!r}")
     if id_space not in ("graph", "label"):
         raise ValueError(f"id_space is 'graph' or 'label', not {id_space!r}")
@@ -251,8 +268,18 @@ def _check(name, nodes, shards, log, replicas, copies, id_space, tls, store):
         raise ValueError(f"tls is a directory from `mangrove cluster certs`, but {', '.join(missing)} is not there")
 
 
+def _check_lake(lake, given, numbers):
+    """A lake has no log and no shards."""
+    if not (isinstance(lake, (str, os.PathLike)) and str(lake)):
+        raise ValueError(f"lake is the file of a graph in open files, a path or an address, not {lake!r}")
+    usual = {"shards": 16, "replicas": 1, "copies": 1, "id_space": "graph"}
+    wrong = [key for key, value in given.items() if value is not None] + [key for key, value in numbers.items() if value != usual[key]]
+    if wrong:
+        raise ValueError(f"a lake has no log and no shards: leave out {', '.join(wrong)}")
+
+
 def _place(store):
-    """Where backups are. A directory becomes a path from the root, because actors work in another directory."""
+    """Where backups or a lake are. A path becomes a path from the root, because actors work in another directory."""
     return store if store is None or "://" in str(store) else str(Path(store).absolute())
 
 
@@ -379,8 +406,13 @@ def _ask(ray, keepers, what, patience_s):
     return found
 
 
-def _arguments(settings, number, address):
-    """What starts a node."""
+def _arguments(settings, number, address, others=()):
+    """What starts a node. `others` are the addresses of other nodes of a lake."""
+    if settings.get("lake"):
+        tls = ["--tls", settings["tls"]] if settings["tls"] else []
+        join = ["--join", ",".join(others)] if others else []
+        which = ["--as", f"node-{number}", "--lake", settings["lake"], "--listen", address]
+        return ["node", settings["name"], *which, *join, *tls, "--attached"]
     which = ["--number", str(number), "--of", str(settings["nodes"]), "--replicas", str(settings["replicas"])]
     place = ["--data", str(Path(settings["data"], f"node-{number}")), "--listen", address]
     tls = ["--tls", settings["tls"]] if settings["tls"] else []

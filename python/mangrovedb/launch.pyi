@@ -10,7 +10,7 @@ def cluster(
     *,
     nodes: int = 2,
     shards: int = 16,
-    log: str,
+    log: str | None = None,
     data: _Files,
     replicas: int = 1,
     copies: int = 1,
@@ -18,6 +18,7 @@ def cluster(
     tls: _Files | None = None,
     log_config: _Files | None = None,
     store: _Files | None = None,
+    lake: _Files | None = None,
 ) -> Cluster: ...
 
 class Cluster(Nodes):

@@ -127,7 +127,8 @@ pub fn open_lake(
 
 /// Connects to a graph on many nodes. `address` names some of them, and the graph: `mangrove://host:7701,other:7701/air`. The nodes
 /// tell of each other (`mangrove docs cluster`). Queries run in this process, and ask the nodes for what they read. A process
-/// reads its own commits at once, and usually those of others within 100 ms.
+/// reads its own commits at once, and usually those of others within 100 ms. If the nodes read a lake, the graph cannot be
+/// written (`mangrove docs lake`).
 ///
 /// * `stream_timeout` and `slow_query` are those of `open`.
 ///

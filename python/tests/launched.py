@@ -67,7 +67,8 @@ def nodes(graph="air"):
         except OSError:
             continue
         if b"mangrovedb.cli" in words and b"node" in words and graph.encode() in words and state != "Z":
-            name = f"node-{words[words.index(b'--number') + 1].decode()}"
+            is_numbered = b"--number" in words  # a node of a lake has a name
+            name = f"node-{words[words.index(b'--number') + 1].decode()}" if is_numbered else words[words.index(b"--as") + 1].decode()
             found.setdefault(name, []).append((int(folder.name), int(parent)))
     return found
 
@@ -297,7 +298,46 @@ def one_machine(directory):
         grown(writer, arguments)
         assert nodes() == {}, "down() leaves processes"
         by_command(writer, {**arguments, "nodes": 3})
+        reads_a_lake(directory)
         ray.shutdown()
+
+
+def reads_a_lake(directory):
+    """Nodes that read a lake need no log. One that is killed comes back, and the others know where it is."""
+    with mg.open(directory / "rivers.mg") as db:
+        with db.ingest() as w:
+            w.add_vertices("river", [{"id": n, "length": n * 7 % 90} for n in range(300)])
+            w.add_edges("into", [{"from": n, "to": n * 13 % 300} for n in range(300)])
+        db.export(directory / "rivers", "graphar")
+    lake = directory / "rivers" / "rivers.graph.yml"
+    c = mg.cluster("rivers", nodes=2, lake=lake, data=directory / "rivers-data")
+    queries = ["g.V().out().id()", "g.V().has('length', gt(40)).values('length')", "g.E().count()"]
+    answers = [mg.open_lake(lake).query(query).to_list() for query in queries]
+    connected = c.connect()
+    assert [connected.query(query).to_list() for query in queries] == answers
+    process, _ = nodes("rivers")["node-0"][0]
+    os.kill(process, signal.SIGKILL)
+    assert [connected.query(query).to_list() for query in queries] == answers
+    until(lambda: [node for node, _ in nodes("rivers").get("node-0", [])] not in ([], [process]), "node-0 of the lake is not started again")
+    assert mg.cluster("rivers", nodes=2, lake=lake, data=directory / "rivers-data").address == c.address
+    assert [c.connect().query(query).to_list() for query in queries] == answers
+    try:
+        c.move(0, "node-1")
+    except mg.StorageError as error:
+        assert "rivers is a lake" in str(error), error
+    else:
+        raise AssertionError("a lake has shards")
+    c.down()
+    assert nodes("rivers") == {}, "down() leaves processes"
+    # The command starts and ends them, too.
+    up = [*COMMAND, "cluster", "up", "rivers", "--launcher", "ray", "--nodes", "2", "--lake", lake, "--data", directory / "rivers-data"]
+    said = subprocess.run(up, capture_output=True, text=True, timeout=120)
+    assert said.returncode == 0 and sorted(nodes("rivers")) == ["node-0", "node-1"], said
+    address = said.stdout.strip()
+    assert [mg.connect(address).query(query).to_list() for query in queries] == answers
+    down = subprocess.run([*COMMAND, "cluster", "down", address], capture_output=True, text=True, timeout=120)
+    assert down.returncode == 0 and "ended: node-0, node-1" in down.stderr, down
+    until(lambda: nodes("rivers") == {}, "`cluster down` leaves processes of the lake")
 
 
 def certificates(directory):

@@ -81,6 +81,10 @@ def test_ray_data_reads_the_shards_of_a_query(tmp_path, short_path):
         ({"tls": "nowhere"}, ValueError, "tls is a directory from `mangrove cluster certs`, but nowhere/ca.pem, .* is not there"),
         ({"store": ""}, ValueError, "store is s3://bucket/path, .* or a directory, not ''"),
         ({"store": 7}, ValueError, "store is s3://bucket/path, .* or a directory, not 7"),
+        ({"log": None}, ValueError, "log is kafka://host:port,host:port, not None"),
+        ({"lake": "air.graph.yml"}, ValueError, "a lake has no log and no shards: leave out log"),
+        ({"lake": "air.graph.yml", "log": None, "shards": 4}, ValueError, "a lake has no log and no shards: leave out shards"),
+        ({"lake": "", "log": None}, ValueError, "lake is the file of a graph in open files, a path or an address, not ''"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, error, message):
@@ -131,6 +135,19 @@ def test_a_store_is_found_from_any_directory(tmp_path, monkeypatch):
     words = _arguments({**settings, "store": "s3://bucket/graphs"}, 0, "127.0.0.1:7701")
     assert words[words.index("--store") + 1] == "s3://bucket/graphs"
     assert "--store" not in _arguments(settings, 0, "127.0.0.1:7701"), "settings of an actor from before there were backups"
+
+
+def test_nodes_of_a_lake_get_no_log(tmp_path, monkeypatch):
+    from mangrovedb.launch import Cluster, _arguments, _place
+
+    monkeypatch.chdir(tmp_path)
+    settings = {"name": "air", "nodes": 2, "data": "data", "tls": None, "lake": _place("air.graph.yml")}
+    lake = str(tmp_path / "air.graph.yml")
+    alone = ["node", "air", "--as", "node-1", "--lake", lake, "--listen", "127.0.0.1:7702"]
+    assert _arguments(settings, 1, "127.0.0.1:7702") == [*alone, "--attached"]
+    assert _arguments(settings, 1, "127.0.0.1:7702", ["127.0.0.1:7701"]) == [*alone, "--join", "127.0.0.1:7701", "--attached"]
+    with pytest.raises(ValueError, match="the nodes of a lake only read its files: copy their directory for a backup"):
+        Cluster(settings).backup()
 
 
 def test_without_a_store_the_error_says_how_to_get_one():

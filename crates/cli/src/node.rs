@@ -5,16 +5,20 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clap::Args;
-use mangrove::cluster::{self, Log, NodeConfig, NodeWatch, RunningNode};
-use mangrove::{GraphError, OpenError};
+use mangrove::cluster::{self, LakeNodeConfig, Log, NodeConfig, NodeWatch, RunningLakeNode, RunningNode};
+use mangrove::{GraphError, LakeOptions, OpenError};
 use mangrove_server::{NodeMetrics, NodeTraces, ServerError};
 
-use super::log::{LogOptions, StorePlace};
+use super::log::{LogAddress, LogOptions, StorePlace};
 use super::{Failure, interrupt, say};
 
-/// Run a node of a graph on many nodes, until it is ended. `mangrove cluster create` makes the graph
+/// How often it looks whether it should end.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Run a node of a graph on many nodes, until it is ended. `mangrove cluster create` makes the graph. With --lake, the graph is a lake, and needs no log
 #[derive(Args)]
 pub struct Node {
     /// Name of the graph
@@ -34,9 +38,15 @@ pub struct Node {
     /// Its name, which no other node of the graph has. It keeps it when it starts again
     #[arg(long = "as", value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: Option<String>,
+    /// Read a lake instead, and keep nothing: the file that describes it, NAME.graph.yml or a mapping, as a path or an address like s3://bucket/NAME.graph.yml
+    #[arg(long, value_name = "FILE", requires = "name", conflicts_with_all = ["number", "shards", "data", "log", "log_config", "store", "metrics", "traces"])]
+    lake: Option<PathBuf>,
+    /// Where other nodes of the lake are: HOST:PORT, with commas between several. One that is there names all others
+    #[arg(long, value_name = "ADDRESSES", requires = "lake", value_delimiter = ',', value_parser = host_and_port)]
+    join: Vec<String>,
     /// Directory of its shards
-    #[arg(long)]
-    data: PathBuf,
+    #[arg(long, required_unless_present = "lake")]
+    data: Option<PathBuf>,
     /// Where it listens: IP:PORT. Beyond this machine, it needs --tls
     #[arg(long, value_name = "ADDRESS")]
     listen: SocketAddr,
@@ -46,8 +56,12 @@ pub struct Node {
     /// Directory of its certificates, from `mangrove cluster certs`. Who connects needs some of the same authority
     #[arg(long, value_name = "DIRECTORY")]
     tls: Option<PathBuf>,
-    #[command(flatten)]
-    log: LogOptions,
+    /// The log: kafka://host:port,host:port
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "lake")]
+    log: Option<LogAddress>,
+    /// File with lines like ssl.ca.location=/etc/kafka/ca.pem, in the words of Kafka's C client: security.protocol, ssl.* and sasl.*. Brokers on other machines need it
+    #[arg(long, value_name = "FILE", requires = "log")]
+    log_config: Option<PathBuf>,
     /// Where it keeps backups: s3://bucket/path, gs://, az://, or a directory that all nodes reach. Shards that it does not have come from there
     #[arg(long, value_name = "PLACE")]
     store: Option<StorePlace>,
@@ -91,26 +105,48 @@ fn host_and_port(text: &str) -> Result<String, String> {
 impl Node {
     pub fn run(self) -> Result<(), Failure> {
         self.must_be_reached_safely()?;
-        let which = self.which()?;
         interrupt::listen_to_end();
-        let log = self.log.open(&self.graph)?;
-        let (name, shards) = which.place(&log)?;
-        let shown = Shown::of(&self, &name)?;
-        let Self { data, attached, tls, advertise, listen, store, .. } = self;
-        let store = store.map(|place| place.open()).transpose()?;
         let input_ended = Arc::new(AtomicBool::new(false));
-        if attached {
+        if self.attached {
             watch_input(input_ended.clone()).map_err(|error| Failure::Request(error.to_string()))?;
         }
         let is_cancelled = || interrupt::requested() || input_ended.load(Ordering::Relaxed);
-        let config = NodeConfig { name, data, shards, listen, advertise, tls, log, store, is_cancelled: &is_cancelled };
+        match self.lake.clone() {
+            Some(lake) => self.run_over_lake(lake, &is_cancelled),
+            None => self.run_with_shards(&is_cancelled),
+        }
+    }
+
+    fn run_over_lake(self, place: PathBuf, is_cancelled: &dyn Fn() -> bool) -> Result<(), Failure> {
+        let Self { graph, name, listen, advertise, tls, join, .. } = self;
+        let name = name.ok_or_else(|| Failure::Usage("say with --as what this node is called".into()))?;
+        let options = LakeOptions::default();
+        let running = RunningLakeNode::start(LakeNodeConfig { graph, name, place, options, listen, advertise, tls, join })?;
+        say(&format!("listening on {}", running.address()));
+        while !is_cancelled() && !running.is_asked_to_stop() {
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    fn run_with_shards(self, is_cancelled: &dyn Fn() -> bool) -> Result<(), Failure> {
+        let which = self.which()?;
+        let (Some(log), Some(data)) = (self.log.clone(), self.data.clone()) else {
+            return Err(Failure::Usage("a node with shards needs --log and --data".into()));
+        };
+        let log = LogOptions { log, log_config: self.log_config.clone() }.open(&self.graph)?;
+        let (name, shards) = which.place(&log)?;
+        let shown = Shown::of(&self, &name)?;
+        let Self { tls, advertise, listen, store, .. } = self;
+        let store = store.map(|place| place.open()).transpose()?;
+        let config = NodeConfig { name, data, shards, listen, advertise, tls, log, store, is_cancelled };
         let running = match RunningNode::start_watched(config, |node| shown.show(&node)) {
             Err(OpenError::Cluster(GraphError::Cancelled)) => return Ok(()),
             started => started?,
         };
         say(&format!("listening on {}", running.address()));
         while !is_cancelled() && !running.is_asked_to_stop() && !running.is_replaced() && !running.has_missed() {
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(PAUSE);
         }
         let (is_replaced, has_missed) = (running.is_replaced(), running.has_missed());
         running.stop();

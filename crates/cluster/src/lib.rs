@@ -18,6 +18,8 @@
 //!   at_once     work that waits for other processes, side by side
 //!   gateway     a graph on many nodes, as one to read
 //!   transaction a graph on many nodes, as one to write
+//!   lake        a graph in open files on many nodes, which keep nothing
+//!   service     what answers those who connect
 //!   backup      copies of shards and of the log, and how they come back
 //!   node        a process that has shards, answers who reads them, and may be the writer
 //!   log         the sequence of commits that shards apply, and the rule by which one writer at a time makes them
@@ -39,6 +41,7 @@ mod change;
 mod directory;
 pub mod gateway;
 mod halves;
+pub mod lake;
 pub mod log;
 mod names;
 pub mod node;
@@ -47,6 +50,7 @@ mod placement;
 pub mod remote;
 mod schema;
 pub mod section;
+pub mod service;
 mod shard;
 mod split;
 pub mod transaction;

@@ -11,10 +11,8 @@ use mangrove_graph::{
 
 use crate::wire::{Answer, Ask, NextLocals, SentElements, damaged, ids};
 
-/// A call that crosses a network pays off from so many rows on.
-const ROWS_MIN: usize = 1024;
-/// What a call costs before it reads anything, on one machine or within a rack.
-const ROUND_TRIP: Duration = Duration::from_micros(200);
+/// What a call costs before it reads anything, on one machine or within a rack, and from how many rows on it pays off.
+pub const DISTANCE: Distance = Distance { round_trip: Duration::from_micros(200), rows_min: 1024 };
 
 /// What leads to the store of one shard, as it was at one number of the log.
 pub trait Line: Clone + Send + Sync + 'static {
@@ -101,7 +99,7 @@ impl<L: Line> ShardRead for Remote<L> {
 
 impl<L: Line> GraphView for Remote<L> {
     fn distance(&self) -> Distance {
-        Distance { round_trip: ROUND_TRIP, rows_min: ROWS_MIN }
+        DISTANCE
     }
 
     fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {

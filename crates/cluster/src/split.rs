@@ -31,6 +31,23 @@ impl Split {
         Self { parts, rows }
     }
 
+    /// Parts of a batch, by who answered for them, each with its rows in order.
+    pub fn of_parts(parts: Vec<(u16, Vec<u32>)>) -> Self {
+        let rows = parts.iter().map(|(_, rows)| rows.len()).sum();
+        Self { parts, rows }
+    }
+
+    /// Parts of these sizes that lie one behind the other.
+    pub fn in_order(sizes: impl Iterator<Item = usize>) -> Self {
+        let mut end = 0;
+        let part = |size: usize| {
+            let start = end;
+            end += size as u32;
+            (0, (start..end).collect())
+        };
+        Self::of_parts(sizes.map(part).collect())
+    }
+
     pub fn of(elements: Elements<'_>, shards: u16) -> Self {
         match elements {
             Elements::Vertices(ids) => Self::new(ids.iter().map(|id| id.shard()), shards),

@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use mangrove_cluster::gateway::Peer;
-use mangrove_cluster::node::Calls;
+use mangrove_cluster::service::Calls;
 use mangrove_cluster::wire::{Call, Reply, SentError};
 use mangrove_graph::{GraphError, ReadContext, Result, SpanPlace};
 use tokio::io::{AsyncRead, AsyncWrite};

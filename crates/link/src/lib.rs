@@ -6,6 +6,7 @@
 //!   server   a node that answers
 //!   client   a way to a node
 //!   ways     the ways to all nodes of a graph, found by asking one of them
+//!   lake     the ways to the nodes of a lake
 //!   identity the certificates of a process: beyond this machine, both sides show one
 //! ```
 //! The service is `mangrove.Node/Talk`. Each message is a frame: a number, and a call or a reply as postcard writes it.
@@ -13,6 +14,7 @@
 mod client;
 mod frames;
 mod identity;
+mod lake;
 mod server;
 mod ways;
 
@@ -22,8 +24,9 @@ use tokio::runtime::{Builder, Runtime};
 
 pub use client::Link;
 pub use identity::{CA_FILE, CERTIFICATE_FILE, Identity, IdentityError, KEY_FILE};
+pub use lake::{LakeNodeFound, LakeWays};
 pub use server::{Serving, serve};
-pub use ways::{GraphAddress, Ways};
+pub use ways::{GraphAddress, Nodes, Ways, find};
 
 /// The path of the service.
 const PATH: &str = "/mangrove.Node/Talk";

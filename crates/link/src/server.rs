@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use mangrove_cluster::node::{Calls, Node, Session};
+use mangrove_cluster::service::{Calls, Conversation, Service};
 use mangrove_cluster::wire::{Call, CallKind, Reply, SentError};
 use mangrove_graph::{CancelToken, GraphError, ReadContext, SpanPlace, TraceId};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -65,7 +65,7 @@ impl Drop for Serving {
 ///
 /// # Errors
 /// If the listener cannot be used, or if it listens beyond this machine without an identity.
-pub fn serve(node: &Arc<Node>, listener: TcpListener, identity: Option<Identity>) -> io::Result<Serving> {
+pub fn serve(node: Arc<dyn Service>, listener: TcpListener, identity: Option<Identity>) -> io::Result<Serving> {
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     if identity.is_none() && !is_here(address.ip()) {
@@ -74,7 +74,7 @@ pub fn serve(node: &Arc<Node>, listener: TcpListener, identity: Option<Identity>
     let _inside = runtime().enter();
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let (stopped, mut stops) = oneshot::channel::<()>();
-    let (node, handshakes) = (node.clone(), Arc::new(Semaphore::new(HANDSHAKES_MAX)));
+    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
     runtime().spawn(async move {
         let mut connections = JoinSet::new(); // dropping it ends them
         loop {
@@ -101,7 +101,7 @@ pub fn serve(node: &Arc<Node>, listener: TcpListener, identity: Option<Identity>
 
 /// Agrees on TLS, if there is an identity, and answers.
 async fn secured(
-    node: Arc<Node>,
+    node: Arc<dyn Service>,
     stream: TcpStream,
     from: SocketAddr,
     identity: Option<Identity>,
@@ -124,7 +124,7 @@ async fn secured(
     }
 }
 
-async fn connection(node: Arc<Node>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, from: SocketAddr) {
+async fn connection(node: Arc<dyn Service>, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, from: SocketAddr) {
     let service = service_fn(move |request| answer(node.clone(), from, request));
     let mut http = http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
@@ -138,7 +138,7 @@ async fn connection(node: Arc<Node>, stream: impl AsyncRead + AsyncWrite + Unpin
 }
 
 async fn answer(
-    node: Arc<Node>,
+    node: Arc<dyn Service>,
     from: SocketAddr,
     request: HttpRequest<Incoming>,
 ) -> Result<HttpResponse<tonic::body::Body>, Infallible> {
@@ -151,7 +151,7 @@ async fn answer(
 
 /// A client that is connected.
 struct Talk {
-    node: Arc<Node>,
+    node: Arc<dyn Service>,
     from: SocketAddr,
 }
 
@@ -180,7 +180,7 @@ fn bug() -> GraphError {
 }
 
 /// Answers a call, whatever happens.
-fn served(session: &Session, call: Call, asker: ReadContext) -> Result<Reply, SentError> {
+fn served(session: &dyn Conversation, call: Call, asker: ReadContext) -> Result<Reply, SentError> {
     let served = std::panic::AssertUnwindSafe(|| session.serve_for(call, asker));
     std::panic::catch_unwind(served).unwrap_or_else(|_| Err(bug())).map_err(SentError::from)
 }
@@ -199,7 +199,7 @@ struct Brief {
 
 impl Brief {
     /// The reply, which is counted; `None` if another thread is to answer.
-    fn reply(&mut self, session: &Session, call: &Call, bytes: usize, counts: &Calls) -> Option<Reply> {
+    fn reply(&mut self, session: &dyn Conversation, call: &Call, bytes: usize, counts: &Calls) -> Option<Reply> {
         if bytes > BRIEF_BYTES || self.skips > 0 {
             self.skips = self.skips.saturating_sub(1);
             return None;
@@ -220,8 +220,8 @@ impl Brief {
 }
 
 /// Answers a call, counts it, and tells of it if it is a part of a trace.
-fn counted(node: &Node, session: &Session, call: Call, asker: ReadContext) -> Result<Reply, SentError> {
-    let (kind, begun, counts) = (call.kind(), Instant::now(), &node.counts().answered);
+fn counted(node: &dyn Service, session: &dyn Conversation, call: Call, asker: ReadContext) -> Result<Reply, SentError> {
+    let (kind, begun, counts) = (call.kind(), Instant::now(), node.answered());
     counts.begun(kind);
     let mut span = asker.trace.within.zip(node.tracer()).and_then(|(within, tracer)| tracer.begin(kind, within));
     let within = span.as_ref().map(|span| span.place()).or(asker.trace.within);
@@ -246,7 +246,7 @@ type Running = Arc<Mutex<HashMap<u64, CancelToken>>>;
 
 /// Answers the calls of a client, so many at the same time.
 struct Answering {
-    node: Arc<Node>,
+    node: Arc<dyn Service>,
     queue: Arc<Semaphore>,
     places: Arc<Semaphore>,
     running: Running,
@@ -254,7 +254,7 @@ struct Answering {
 }
 
 impl Answering {
-    fn new(node: &Arc<Node>, replies: &mpsc::Sender<Frame>) -> Self {
+    fn new(node: &Arc<dyn Service>, replies: &mpsc::Sender<Frame>) -> Self {
         let (queue, places) = (Arc::new(Semaphore::new(WAITING_MAX)), Arc::new(Semaphore::new(CALLS_MAX)));
         Self { node: node.clone(), queue, places, running: Running::default(), replies: replies.clone() }
     }
@@ -264,7 +264,7 @@ impl Answering {
     }
 
     /// Answers a call in another thread, once there is a place for it. If so many wait, this waits too, and pings with it: the client asks for too much.
-    async fn begin(&self, session: &Arc<Session>, number: u64, call: Call, within: Option<SpanPlace>) {
+    async fn begin(&self, session: &Arc<dyn Conversation>, number: u64, call: Call, within: Option<SpanPlace>) {
         let Ok(waits) = self.queue.clone().acquire_owned().await else { return };
         let (node, session, replies) = (self.node.clone(), session.clone(), self.replies.clone());
         let (running, places, cancel) = (self.running.clone(), self.places.clone(), CancelToken::default());
@@ -274,30 +274,30 @@ impl Answering {
             drop(waits);
             tokio::task::spawn_blocking(move || {
                 let (kind, trace) = (call.kind(), TraceId::default().within(within));
-                let reply = counted(&node, &session, call, ReadContext { cancel, trace, ..ReadContext::default() });
+                let reply = counted(&*node, &*session, call, ReadContext { cancel, trace, ..ReadContext::default() });
                 running.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-                reply_with(number, kind, reply, &replies, &node.counts().answered);
+                reply_with(number, kind, reply, &replies, node.answered());
                 drop(place);
             });
         });
     }
 
     /// Hears what needs no reply. It takes no time: nothing else is done on a thread that carries messages.
-    fn told(&self, session: Option<&Arc<Session>>, call: Call) {
+    fn told(&self, session: Option<&Arc<dyn Conversation>>, call: Call) {
         if let Some(session) = session {
-            let _ = counted(&self.node, session, call, ReadContext::default()); // nobody waits for it
+            let _ = counted(&*self.node, &**session, call, ReadContext::default()); // nobody waits for it
         }
     }
 }
 
 /// Answers a client until it goes. What it held is given back then.
-async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, replies: mpsc::Sender<Frame>) {
-    let (answering, counts, mut brief) = (Answering::new(&node, &replies), node.counts().answered.clone(), Brief::default());
-    let mut session: Option<Arc<Session>> = None;
+async fn listen(node: Arc<dyn Service>, from: SocketAddr, mut calls: Streaming<Frame>, replies: mpsc::Sender<Frame>) {
+    let (answering, counts, mut brief) = (Answering::new(&node, &replies), node.answered().clone(), Brief::default());
+    let mut session: Option<Arc<dyn Conversation>> = None;
     while let Some(Ok(message)) = calls.next().await {
         match (read(&message), &session) {
             (Ok(frames::Request::Name(name)), _) => {
-                session = Some(Arc::new(Session::new(node.clone(), format!("{name} ({from})"))));
+                session = Some(node.clone().conversation(format!("{name} ({from})")));
             }
             // These take no time. Nothing else is done on a thread that carries messages, but what is brief.
             (Ok(frames::Request::Tell(call @ (Call::Release { .. } | Call::Rollback { .. }))), _) => {
@@ -316,7 +316,7 @@ async fn listen(node: Arc<Node>, from: SocketAddr, mut calls: Streaming<Frame>, 
             }
             (Ok(frames::Request::Call(number, call)), Some(session)) => {
                 counts.called(call.kind(), message.len());
-                if let Some(reply) = brief.reply(session, &call, message.len(), &counts) {
+                if let Some(reply) = brief.reply(&**session, &call, message.len(), &counts) {
                     if let Ok(reply) = framed(number, Ok(reply)) {
                         counts.replied(call.kind(), reply.len());
                         let _ = replies.send(reply).await; // the client may be gone

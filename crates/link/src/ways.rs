@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 use mangrove_cluster::Placement;
 use mangrove_cluster::gateway::{Gateway, Peer, Peers, ShardNode, Sought, Way};
 use mangrove_cluster::log::{GraphRecord, Member};
-use mangrove_cluster::node::{Calls, Node};
+use mangrove_cluster::node::Node;
+use mangrove_cluster::service::Calls;
 use mangrove_cluster::wire::{Call, Reply};
 use mangrove_graph::{GraphError, Result};
 use thiserror::Error;
 
 use crate::client::Link;
 use crate::identity::Identity;
+use crate::lake::LakeWays;
 
 /// What the members of a graph say is believed for so long, if nothing is missing.
 const FRESH: Duration = Duration::from_secs(2);
@@ -74,6 +76,45 @@ impl fmt::Display for GraphAddress {
     }
 }
 
+/// What the nodes of an address have.
+pub enum Nodes {
+    /// Shards of a graph, which follow a log.
+    Shards(Ways),
+    /// A graph in open files.
+    Lake(LakeWays),
+}
+
+/// Asks the nodes of an address what they have. `name` is told to those who wait for this process.
+///
+/// # Errors
+/// [`GraphError::Unavailable`] if none of them answers. [`GraphError::Invalid`] if the certificates of the address cannot be read.
+pub fn find(address: &GraphAddress, name: &str) -> Result<Nodes> {
+    let identity = address.tls.as_deref().map(Identity::read).transpose();
+    let identity = identity.map_err(|error| GraphError::Invalid(error.to_string()))?;
+    let mut why = GraphError::Invalid("an address without nodes".into());
+    for node in &address.nodes {
+        let said = Link::connect(node, name, identity.as_ref()).and_then(|link| Ok((link.call(&Call::Hello, None)?, link)));
+        let other =
+            |found: &str| GraphError::Invalid(format!("the node at {node} has the graph {found}, not {}", address.graph));
+        match said {
+            Ok((Reply::Hello { graph, .. }, _)) if graph.name != address.graph => why = other(&graph.name),
+            Ok((Reply::Lake(hello), _)) if hello.graph != address.graph => why = other(&hello.graph),
+            Ok((Reply::Hello { graph, members, writer }, link)) => {
+                let links = HashMap::from([(node.clone(), Arc::new(link))]);
+                let seeds = address.nodes.clone();
+                let state = State { seeds, members, writer, asked: Some(Instant::now()), links, ..State::default() };
+                return Ok(Nodes::Shards(Ways::new(name.to_owned(), identity, graph, Arc::default(), None, state)));
+            }
+            Ok((Reply::Lake(hello), link)) => {
+                return Ok(Nodes::Lake(LakeWays::new(&address.nodes, node, name, identity, hello, link)));
+            }
+            Ok(_) => why = GraphError::Unavailable(format!("the node at {node} said something else")),
+            Err(error) => why = error,
+        }
+    }
+    Err(why)
+}
+
 /// The nodes of a graph, and the connections to them.
 pub struct Ways(Arc<Found>);
 
@@ -113,29 +154,13 @@ impl Ways {
     /// # Errors
     /// [`GraphError::Unavailable`] if none of them answers. [`GraphError::Invalid`] if the certificates of the address cannot be read.
     pub fn find(address: &GraphAddress, name: &str) -> Result<Self> {
-        let identity = address.tls.as_deref().map(Identity::read).transpose();
-        let identity = identity.map_err(|error| GraphError::Invalid(error.to_string()))?;
-        let mut why = None;
-        for node in &address.nodes {
-            let said =
-                Link::connect(node, name, identity.as_ref()).and_then(|link| Ok((link.call(&Call::Hello, None)?, link)));
-            match said {
-                Ok((Reply::Hello { graph, .. }, _)) if graph.name != address.graph => {
-                    let (wanted, found) = (&address.graph, graph.name);
-                    why = Some(GraphError::Invalid(format!("the node at {node} has the graph {found}, not {wanted}")));
-                }
-                Ok((Reply::Hello { graph, members, writer }, link)) => {
-                    let links = HashMap::from([(node.clone(), Arc::new(link))]);
-                    let seeds = address.nodes.clone();
-                    let state = State { seeds, members, writer, asked: Some(Instant::now()), links, ..State::default() };
-                    let name = name.to_owned();
-                    return Ok(Self::new(name, identity, graph, Arc::default(), None, state));
-                }
-                Ok(_) => why = Some(GraphError::Unavailable(format!("the node at {node} said something else"))),
-                Err(error) => why = Some(error),
-            }
+        match find(address, name)? {
+            Nodes::Shards(ways) => Ok(ways),
+            Nodes::Lake(_) => Err(GraphError::Invalid(format!(
+                "{} is a lake: its nodes keep no shards and no log, so there is nothing to move, to remove, to finalize or to back up",
+                address.graph
+            ))),
         }
-        Err(why.unwrap_or_else(|| GraphError::Invalid("an address without nodes".into())))
     }
 
     fn new(

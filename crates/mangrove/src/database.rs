@@ -15,7 +15,7 @@ use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Paramet
 use crate::analyze::Projections;
 use crate::backend::{AGAIN_MAX, Backend, BackendTransaction, BackendView, BulkLoad, options_over, read_view};
 use crate::bookmark::Bookmark;
-use crate::cluster::{ClusterBackend, GraphAddress, NodeHeard};
+use crate::cluster::{self, Connected, GraphAddress, NodeHeard};
 use crate::declare;
 use crate::direct::{DirectReads, DirectWrites};
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
@@ -92,7 +92,7 @@ impl Database {
     }
 
     /// Connects to a graph on many nodes, at an address like `mangrove://host:7701,other:7701/NAME`. The nodes find each other. Queries run
-    /// in this process, and ask the nodes for what they read.
+    /// in this process, and ask the nodes for what they read. If the nodes read a lake, the graph cannot be written.
     ///
     /// # Errors
     /// If the address cannot be read, or if no node answers.
@@ -108,10 +108,13 @@ impl Database {
         let invalid = |error: &dyn std::fmt::Display| OpenError::Cluster(GraphError::Invalid(error.to_string()));
         let parsed: GraphAddress = address.parse().map_err(|error| invalid(&error))?;
         let doing = || format!("connecting to {address}");
-        let backend = guard::run(&std::env::temp_dir(), &doing, || {
-            ClusterBackend::connect(&parsed, is_read_only).map_err(OpenError::Cluster)
+        let connected = guard::run(&std::env::temp_dir(), &doing, || {
+            cluster::connect(&parsed, is_read_only).map_err(OpenError::Cluster)
         })?;
-        Ok(Self::over(backend, address))
+        Ok(match connected {
+            Connected::Shards(backend) => Self::over(backend, address),
+            Connected::Lake(backend) => Self::over(backend, address),
+        })
     }
 
     /// Opens a graph in open files: a GraphAr directory, named by its file `NAME.graph.yml`, or plain Parquet tables, named by a

@@ -10,7 +10,7 @@ use mangrove_lake::{Lake, LakeChanges, LakeError, LakeOptions, LakeView};
 
 use crate::backend::{Backend, BackendTransaction, BackendView};
 
-const READ_ONLY: &str = "a graph in open files is read, never written: load it into a database to change it";
+pub const READ_ONLY: &str = "a graph in open files is read, never written: load it into a database to change it";
 
 pub struct LakeBackend {
     /// The files as they were when they were opened last.

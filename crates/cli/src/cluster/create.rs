@@ -17,6 +17,13 @@ pub struct Create {
     pub name: String,
     #[command(flatten)]
     pub log: LogOptions,
+    #[command(flatten)]
+    pub kind: NewGraph,
+}
+
+/// What a new graph is like.
+#[derive(Args, Clone, Copy)]
+pub struct NewGraph {
     /// Number of shards, fixed for ever: about four for each node that you may ever have. 16 unless you say it
     #[arg(long)]
     shards: Option<u16>,
@@ -70,16 +77,16 @@ impl CreateOnce {
 impl Create {
     /// The graph of the log, and whether this has made it.
     pub fn found_or_made(&self) -> Result<(GraphRecord, bool), Failure> {
-        let shards = self.shards.unwrap_or(SHARDS);
+        let shards = self.kind.shards.unwrap_or(SHARDS);
         if !(1..=cluster::SHARDS_MAX).contains(&shards) {
             return Err(Failure::Usage(format!("a graph has 1 to {} shards, not {shards}", cluster::SHARDS_MAX)));
         }
-        let is_new = self.log.create(&self.name, self.copies)?;
+        let is_new = self.log.create(&self.name, self.kind.copies)?;
         let log = self.log.open(&self.name)?;
         if !is_new && let Ok(graph) = cluster::graph_of(&log) {
             return self.must_be(&graph).map(|()| (graph, false));
         }
-        let id_space = self.id_space.map_or(IdSpace::Graph, IdSpace::from);
+        let id_space = self.kind.id_space.map_or(IdSpace::Graph, IdSpace::from);
         match cluster::make_graph(&log, &self.name, shards, id_space) {
             Ok(graph) => Ok((graph, true)),
             // Another program may have been faster.
@@ -94,10 +101,10 @@ impl Create {
     fn must_be(&self, graph: &GraphRecord) -> Result<(), Failure> {
         let placement = graph.placement;
         let is_other = |what: &str| Failure::Request(format!("the log has a graph {} already, {what}", self.name));
-        if self.shards.is_some_and(|shards| shards != placement.shards) {
+        if self.kind.shards.is_some_and(|shards| shards != placement.shards) {
             return Err(is_other(&format!("with {} shards, which never change", placement.shards)));
         }
-        if self.id_space.is_some_and(|space| IdSpace::from(space) != placement.id_space) {
+        if self.kind.id_space.is_some_and(|space| IdSpace::from(space) != placement.id_space) {
             return Err(is_other("with another id space"));
         }
         Ok(())

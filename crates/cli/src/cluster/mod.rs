@@ -8,9 +8,10 @@ mod python;
 mod ray;
 mod status;
 mod up;
+mod up_lake;
 
 use clap::{Args, Subcommand, ValueEnum};
-use mangrove::cluster::{self, GraphAddress, NodeFound};
+use mangrove::cluster::{self, GraphAddress, LakeNodeFound, NodeFound};
 
 use super::{Failure, say};
 
@@ -21,8 +22,8 @@ pub enum Cluster {
     Create(create::CreateOnce),
     /// Make certificates for the nodes of a graph, and for those who connect to them
     Certs(certs::Certs),
-    /// Make a graph, if there is none, and start its nodes as processes on this machine, to try it out: these are not started again if they end. With
-    /// --launcher ray, Ray keeps them running
+    /// Make a graph, if there is none, or open a lake, and start its nodes as processes on this machine, to try it out: these are not started again if
+    /// they end. With --launcher ray, Ray keeps them running
     Up(up::Up),
     /// Show the nodes of a graph, and how far each has applied the log
     Status(status::Status),
@@ -44,7 +45,7 @@ pub enum Cluster {
     Remove(Remove),
     /// Let nodes write what only the newest of them read, once all have been upgraded. Then older ones cannot read the log any more
     Finalize(Finalize),
-    /// End all nodes of a graph, also those that Ray keeps running. Its log and its shards stay; `up` starts them again
+    /// End all nodes of a graph, also those that Ray keeps running. Its log and its shards stay, or the files of the lake; `up` starts them again
     Down(Down),
 }
 
@@ -116,16 +117,38 @@ impl Finalize {
 
 impl Down {
     fn run(self) -> Result<(), Failure> {
-        // Ray would start its nodes again.
-        let (graph, nodes) = cluster::nodes(&self.address).map_err(failed)?;
-        let mut ended = ray::down(&graph.name, &nodes)?;
-        let is_left = |node: &&NodeFound| node.status.is_ok() && !ended.contains(&node.member.name);
-        let left: Vec<String> = nodes.iter().filter(is_left).map(|node| node.member.address.clone()).collect();
+        let nodes = Known::all(&self.address)?;
+        let addresses: Vec<&str> = nodes.iter().map(|node| node.address.as_str()).collect();
+        let mut ended = ray::down(&self.address.graph, &addresses)?; // Ray would start its nodes again
+        let left = nodes.into_iter().filter(|node| node.answers && !ended.contains(&node.name));
+        let left: Vec<String> = left.map(|node| node.address).collect();
         if !left.is_empty() {
             ended.extend(cluster::stop(&GraphAddress { nodes: left, ..self.address }).map_err(failed)?);
         }
         say(&format!("ended: {}", ended.join(", ")));
         Ok(())
+    }
+}
+
+/// A node of a graph or of a lake.
+struct Known {
+    name: String,
+    address: String,
+    answers: bool,
+}
+
+impl Known {
+    /// The nodes that those of an address know.
+    fn all(address: &GraphAddress) -> Result<Vec<Self>, Failure> {
+        if let Some(nodes) = cluster::lake_nodes(address).map_err(failed)? {
+            let known =
+                |LakeNodeFound { node, hello }| Self { name: node.name, address: node.address, answers: hello.is_ok() };
+            return Ok(nodes.into_iter().map(known).collect());
+        }
+        let (_, nodes) = cluster::nodes(address).map_err(failed)?;
+        let known =
+            |NodeFound { member, status, .. }| Self { name: member.name, address: member.address, answers: status.is_ok() };
+        Ok(nodes.into_iter().map(known).collect())
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::process::{Command, Stdio};
 
-use mangrove::cluster::NodeFound;
 use serde_json::{Value, json};
 
 use super::python;
@@ -29,10 +28,9 @@ pub fn up(settings: &Value) -> Result<String, Failure> {
     }
 }
 
-/// Ends those nodes of a graph that Ray keeps running, and gives their names. Without Ray, there are none.
-pub fn down(graph: &str, nodes: &[NodeFound]) -> Result<Vec<String>, Failure> {
+/// Ends those nodes of a graph at some addresses that Ray keeps running, and gives their names. Without Ray, there are none.
+pub fn down(graph: &str, addresses: &[&str]) -> Result<Vec<String>, Failure> {
     let Some(python) = python::module(MODULE) else { return Ok(Vec::new()) };
-    let addresses: Vec<&str> = nodes.iter().map(|node| node.member.address.as_str()).collect();
     let said = ask(python, "down", &json!({ "name": graph, "addresses": addresses }))?;
     let ended = said["ended"].as_array().ok_or_else(silent)?;
     Ok(ended.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use mangrove::cluster::{self, GraphAddress, GraphRecord, NodeAbout, NodeFound, NodeStatus, ShardStatus};
+use mangrove::cluster::{self, GraphAddress, GraphRecord, LakeNodeFound, NodeAbout, NodeFound, NodeStatus, ShardStatus};
 use serde_json::{Value, json};
 
 use super::{Format, failed};
@@ -23,6 +23,12 @@ pub struct Status {
 
 impl Status {
     pub fn run(self) -> Result<(), Failure> {
+        if let Some(nodes) = cluster::lake_nodes(&self.address).map_err(failed)? {
+            return output::print_text(&match self.format {
+                Format::Json => lake_as_json(&self.address.graph, &nodes).to_string(),
+                Format::Table => lake_as_text(&self.address.graph, &nodes),
+            });
+        }
         let (graph, nodes) = cluster::nodes(&self.address).map_err(failed)?;
         if self.format == Format::Json {
             let (records, nodes) = (allowed(&nodes), nodes.iter().map(node_as_json).collect::<Vec<Value>>());
@@ -31,6 +37,30 @@ impl Status {
         }
         output::print_text(&as_text(&graph, &nodes))
     }
+}
+
+fn lake_as_json(graph: &str, nodes: &[LakeNodeFound]) -> Value {
+    let node = |found: &LakeNodeFound| {
+        let mut all = json!({ "name": found.node.name, "address": found.node.address });
+        match &found.hello {
+            Ok(hello) => {
+                all["calls"] = json!(hello.calls);
+                all["chunks"] = json!(hello.chunks);
+            }
+            Err(error) => all["error"] = json!(error.to_string()),
+        }
+        all
+    };
+    json!({ "lake": graph, "nodes": nodes.iter().map(node).collect::<Vec<_>>() })
+}
+
+fn lake_as_text(graph: &str, nodes: &[LakeNodeFound]) -> String {
+    let node = |LakeNodeFound { node, hello }: &LakeNodeFound| match hello {
+        Ok(hello) => format!("{}  {}  {} calls, {} chunks\n", node.name, node.address, hello.calls, hello.chunks),
+        Err(error) if node.name.is_empty() => format!("{}: {error}\n", node.address),
+        Err(error) => format!("{}  {}: {error}\n", node.name, node.address),
+    };
+    format!("lake {graph}\n") + &nodes.iter().map(node).collect::<String>()
 }
 
 fn id(graph: &GraphRecord) -> String {

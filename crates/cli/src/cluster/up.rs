@@ -13,31 +13,42 @@ use mangrove::IdSpace;
 use mangrove::cluster::{self, GraphAddress, GraphRecord, Member, NodeFound};
 use serde_json::{Value, json};
 
-use super::create::Create;
-use super::{failed, python, ray};
-use crate::log::StorePlace;
+use super::create::{Create, NewGraph};
+use super::{failed, python, ray, up_lake};
+use crate::log::{LogAddress, LogOptions, StorePlace};
 use crate::{Failure, output, say};
 
 /// How often it says that it still waits for nodes.
 const SAYING: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(100);
+pub const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Args)]
 pub struct Up {
+    /// Name of the graph
+    pub name: String,
+    /// The log: kafka://host:port,host:port
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "lake")]
+    log: Option<LogAddress>,
+    /// File with lines like ssl.ca.location=/etc/kafka/ca.pem, in the words of Kafka's C client: security.protocol, ssl.* and sasl.*. Brokers on other machines need it
+    #[arg(long, value_name = "FILE", requires = "log")]
+    log_config: Option<PathBuf>,
+    /// Read a lake instead, which needs no log: the file that describes it, NAME.graph.yml or a mapping, as a path or an address like s3://bucket/NAME.graph.yml
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["log", "log_config", "shards", "copies", "id_space", "replicas", "store"])]
+    pub lake: Option<PathBuf>,
     #[command(flatten)]
-    create: Create,
+    kind: NewGraph,
     /// Directory for the shards and the output of the nodes
     #[arg(long)]
-    data: PathBuf,
+    pub data: PathBuf,
     /// Number of nodes
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
-    nodes: u16,
+    pub nodes: u16,
     /// Nodes that have each shard. With two, reads go on when one of them has ended
     #[arg(long, default_value_t = 1)]
     replicas: u16,
     /// Directory of certificates for all nodes, which name 127.0.0.1. Who connects needs some of the same authority
     #[arg(long, value_name = "DIRECTORY")]
-    tls: Option<PathBuf>,
+    pub tls: Option<PathBuf>,
     /// Where the nodes keep backups: s3://bucket/path, gs://, az://, or a directory. Shards that they do not have come from there
     #[arg(long, value_name = "PLACE")]
     store: Option<StorePlace>,
@@ -57,16 +68,16 @@ enum Launcher {
 type Members = BTreeMap<String, Member>;
 
 /// A node that is to be started.
-struct Planned {
-    name: String,
-    address: String,
+pub struct Planned {
+    pub name: String,
+    pub address: String,
     /// Those of its arguments. The log may say others.
-    shards: Vec<u16>,
-    arguments: Vec<String>,
+    pub shards: Vec<u16>,
+    pub arguments: Vec<String>,
 }
 
 /// The addresses of nodes, each in a file beside the directory of its shards. So they have the same ones when they start again.
-struct Addresses<'a>(&'a Path);
+pub struct Addresses<'a>(pub &'a Path);
 
 impl Addresses<'_> {
     fn file(&self, node: &str) -> PathBuf {
@@ -74,11 +85,11 @@ impl Addresses<'_> {
     }
 
     /// Where a node listened last, if this command started it.
-    fn last(&self, node: &str) -> Option<SocketAddr> {
+    pub fn last(&self, node: &str) -> Option<SocketAddr> {
         fs::read_to_string(self.file(node)).ok()?.trim().parse().ok()
     }
 
-    fn keep(&self, node: &Planned) -> Result<(), Failure> {
+    pub fn keep(&self, node: &Planned) -> Result<(), Failure> {
         let file = self.file(&node.name);
         fs::write(&file, format!("{}\n", node.address)).map_err(|error| cannot("write", &file, &error))
     }
@@ -86,35 +97,39 @@ impl Addresses<'_> {
 
 impl Up {
     pub fn run(self) -> Result<(), Failure> {
-        if self.launcher == Launcher::Ray {
+        if self.is_under_ray() {
             ray::must_run()?; // before there is a graph
         }
-        let (graph, is_new) = self.create.found_or_made()?;
+        match (self.lake.clone(), self.log.clone()) {
+            (Some(lake), _) => up_lake::run(&self, &lake),
+            (None, Some(log)) => self.run_with_log(&LogOptions { log, log_config: self.log_config.clone() }),
+            (None, None) => Err(Failure::Usage("nodes need --log, or --lake".into())),
+        }
+    }
+
+    fn run_with_log(&self, log: &LogOptions) -> Result<(), Failure> {
+        let create = Create { name: self.name.clone(), log: log.clone(), kind: self.kind };
+        let (graph, is_new) = create.found_or_made()?;
         if !is_new {
             say(&format!("the log has the graph already, with {} shards: going on with it", graph.placement.shards));
         }
-        if self.launcher == Launcher::Ray {
-            return output::print_text(&format!("{}\n", ray::up(&self.under_ray(&graph))?));
+        if self.is_under_ray() {
+            return self.run_under_ray(self.of_graph(&graph, log));
         }
         let addresses = Addresses(&self.data);
         let mut places = Places::default(); // no two nodes get the same one
-        let planned = (0..self.nodes).map(|node| self.planned(node, &graph, &addresses, &mut places));
+        let planned = (0..self.nodes).map(|node| self.planned(node, &graph, log, &addresses, &mut places));
         let planned = planned.collect::<Result<Vec<_>, _>>()?;
         drop(places);
-        if self.launcher == Launcher::Print {
-            let commands = planned.iter().map(|node| format!("mangrove {}\n", shell_words(&node.arguments)));
-            return output::print_text(&commands.collect::<String>());
+        if self.prints() {
+            return print(&planned);
         }
         let (running, ended) = self.members(&graph, &addresses);
         let (missing, mut started) = (without(planned, &running, &ended, &graph)?, Started::default());
         for Member { name, address, shards, .. } in running.values() {
             say(&format!("{name} runs already: {address}, {}", in_words(shards)));
         }
-        fs::create_dir_all(&self.data).map_err(|error| cannot("make", &self.data, &error))?;
-        for node in &missing {
-            started.start(node, &self.data.join(format!("{}.log", node.name)))?;
-            addresses.keep(node)?;
-        }
+        started.start_all(&missing, &self.data)?;
         let new = missing.iter().map(|node| (&node.name, &node.address));
         let all: BTreeMap<_, _> = running.iter().map(|(name, member)| (name, &member.address)).chain(new).collect();
         let address = self.address(&graph, all.into_values().cloned().collect());
@@ -122,25 +137,43 @@ impl Up {
         for Member { name, shards, .. } in missing.iter().filter_map(|node| there.get(&node.name)) {
             say(&format!("{name} has started, with {}", in_words(shards)));
         }
-        started.nodes.clear(); // they go on without this command
+        started.release();
         output::print_text(&format!("{address}\n"))
     }
 
-    /// What `mangrovedb.cluster` takes.
-    fn under_ray(&self, graph: &GraphRecord) -> Value {
-        let log = &self.create.log;
-        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-        json!({
-            "name": graph.name,
+    /// Whether it only says what starts the nodes.
+    pub fn prints(&self) -> bool {
+        self.launcher == Launcher::Print
+    }
+
+    /// Whether Ray starts the nodes.
+    pub fn is_under_ray(&self) -> bool {
+        self.launcher == Launcher::Ray
+    }
+
+    /// Starts the nodes under Ray, by what `mangrovedb.cluster` takes beyond what all nodes have.
+    pub fn run_under_ray(&self, more: Value) -> Result<(), Failure> {
+        let mut settings = json!({
+            "name": self.name,
             "nodes": self.nodes,
+            "data": self.data.display().to_string(),
+            "tls": self.tls.as_ref().map(|path| path.display().to_string()),
+        });
+        if let (Value::Object(settings), Value::Object(more)) = (&mut settings, more) {
+            settings.extend(more);
+        }
+        output::print_text(&format!("{}\n", ray::up(&settings)?))
+    }
+
+    /// What `mangrovedb.cluster` takes for a graph with a log.
+    fn of_graph(&self, graph: &GraphRecord, log: &LogOptions) -> Value {
+        json!({
             "shards": graph.placement.shards,
             "replicas": self.replicas,
-            "copies": self.create.copies,
+            "copies": self.kind.copies,
             "id_space": if graph.placement.id_space == IdSpace::Label { "label" } else { "graph" },
             "log": log.log.to_string(),
-            "log_config": path(&log.log_config),
-            "data": self.data.display().to_string(),
-            "tls": path(&self.tls),
+            "log_config": log.log_config.as_ref().map(|path| path.display().to_string()),
             "store": self.store.as_ref().map(StorePlace::to_string),
         })
     }
@@ -169,6 +202,7 @@ impl Up {
         &self,
         number: u16,
         graph: &GraphRecord,
+        log: &LogOptions,
         addresses: &Addresses<'_>,
         places: &mut Places,
     ) -> Result<Planned, Failure> {
@@ -177,7 +211,6 @@ impl Up {
         let name = name_of(number);
         let address = places.take(addresses.last(&name)).map_err(failed)?;
         let data = self.data.join(&name);
-        let log = &self.create.log;
         let mut arguments = vec!["node".to_owned(), graph.name.clone()];
         let mut option = |name: &str, value: &dyn std::fmt::Display| arguments.extend([name.to_owned(), value.to_string()]);
         option("--number", &number);
@@ -193,7 +226,13 @@ impl Up {
     }
 }
 
-fn name_of(node: u16) -> String {
+/// Shows the commands that start nodes.
+pub fn print(planned: &[Planned]) -> Result<(), Failure> {
+    let commands = planned.iter().map(|node| format!("mangrove {}\n", shell_words(&node.arguments)));
+    output::print_text(&commands.collect::<String>())
+}
+
+pub fn name_of(node: u16) -> String {
     format!("node-{node}")
 }
 
@@ -240,7 +279,7 @@ fn shell_words(words: &[String]) -> String {
 
 /// Nodes that this command has started, with their logs. Dropping them ends them.
 #[derive(Default)]
-struct Started {
+pub struct Started {
     nodes: Vec<(Child, PathBuf)>,
 }
 
@@ -253,6 +292,33 @@ impl Drop for Started {
 }
 
 impl Started {
+    /// Starts nodes. Their output goes to a directory, and so do their addresses.
+    pub fn start_all(&mut self, nodes: &[Planned], data: &Path) -> Result<(), Failure> {
+        fs::create_dir_all(data).map_err(|error| cannot("make", data, &error))?;
+        for node in nodes {
+            self.start(node, &data.join(format!("{}.log", node.name)))?;
+            Addresses(data).keep(node)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the nodes go on without this command.
+    pub fn release(&mut self) {
+        self.nodes.clear();
+    }
+
+    /// Fails if a node has ended.
+    pub fn must_run(&mut self) -> Result<(), Failure> {
+        for (node, log) in &mut self.nodes {
+            if let Ok(Some(status)) = node.try_wait() {
+                let said = fs::read_to_string(log).unwrap_or_default();
+                let last = said.trim_end().lines().last().unwrap_or("it has said nothing");
+                return Err(Failure::Request(format!("a node has ended ({status}): {last}")));
+            }
+        }
+        Ok(())
+    }
+
     /// Starts this program again, as a node that goes on when this one ends.
     fn start(&mut self, node: &Planned, log: &Path) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::Request(format!("cannot start a node: {error}"));
@@ -274,13 +340,7 @@ impl Started {
     fn wait_for(&mut self, address: &GraphAddress) -> Result<Members, Failure> {
         let mut said = Instant::now();
         loop {
-            for (node, log) in &mut self.nodes {
-                if let Ok(Some(status)) = node.try_wait() {
-                    let said = fs::read_to_string(log).unwrap_or_default();
-                    let last = said.trim_end().lines().last().unwrap_or("it has said nothing");
-                    return Err(Failure::Request(format!("a node has ended ({status}): {last}")));
-                }
-            }
+            self.must_run()?;
             let why = match cluster::nodes(address) {
                 Ok((_, found)) => {
                     // At the address of the process before, a new one answers before the log names it.
@@ -310,11 +370,11 @@ fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
 
 /// Addresses of this machine that are free as long as this is there.
 #[derive(Default)]
-struct Places(Vec<TcpListener>);
+pub struct Places(Vec<TcpListener>);
 
 impl Places {
     /// The address that a node had last, if it is free, or else any.
-    fn take(&mut self, last: Option<SocketAddr>) -> io::Result<String> {
+    pub fn take(&mut self, last: Option<SocketAddr>) -> io::Result<String> {
         let again = last.and_then(|last| TcpListener::bind(last).ok());
         let listener = again.map_or_else(|| TcpListener::bind("127.0.0.1:0"), Ok)?;
         let address = listener.local_addr()?.to_string();

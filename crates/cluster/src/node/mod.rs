@@ -15,7 +15,6 @@
 //!   versions  which Mangrove it is, and which records the graph allows
 //!   counts    what it counts of its work
 //!   counted   the log, which counts what is read and written
-//!   spans     where it tells of calls that are parts of traces
 //!   seen      the node as those see it who watch it
 //! ```
 
@@ -30,7 +29,6 @@ mod own;
 mod role;
 mod seen;
 mod session;
-mod spans;
 mod store;
 mod tail;
 mod turns;
@@ -43,14 +41,13 @@ use std::time::Duration;
 
 use mangrove_graph::{GraphError, Result};
 
-pub use self::counts::{Calls, CallsSeen, Count, Counts, LogCounts, WriteCounts};
+pub use self::counts::{Counts, LogCounts, WriteCounts};
 pub use self::keeping::Keeping;
 pub use self::local::LocalPeer;
 pub use self::own::{OwnTransaction, OwnTransactions, Ran, Runner};
 pub use self::role::Outcome;
 pub use self::seen::{LogSeen, NodeSeen, WritesSeen};
 pub use self::session::Session;
-pub use self::spans::{CallSpan, Tracer};
 pub use self::store::{CutView, ShardStore, ShardStores};
 
 use self::counted::Counted;
@@ -59,6 +56,7 @@ use self::role::Role;
 use self::tail::Tail;
 use self::turns::Turns;
 use crate::log::{GraphRecord, Log, Member, Members, Record, WriterPace};
+use crate::service::Tracer;
 use crate::wire::NodeStatus;
 
 /// What a node is made of.

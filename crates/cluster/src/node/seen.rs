@@ -1,7 +1,7 @@
 //! A node as those see it who watch it.
 
 use super::Node;
-use super::counts::CallsSeen;
+use crate::service::CallsSeen;
 use crate::wire::NodeStatus;
 
 /// How a node is, and what it has done since it began.

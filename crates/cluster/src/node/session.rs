@@ -167,6 +167,9 @@ impl Session {
                 self.node.ask_to_stop();
                 Ok(Reply::Stopping)
             }
+            Call::LakeMap | Call::Meet { .. } | Call::AskLake { .. } | Call::LakeFragment { .. } => {
+                Err(GraphError::Invalid(format!("{} has shards of a graph, and no lake", self.node.name)))
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! What is asked of the store of a shard, and what it answers. Ids and labels are those of the store.
 
 use mangrove_graph::{
-    Adjacency, ElementIds, ElementKind, ExternalId, GraphError, Hop, KeyId, LabelId, Predicate, PropertyId, Result, Scan,
-    ScanCursor, SearchCursor, ShardRead,
+    Adjacency, ElementIds, ElementKind, ExternalId, GraphError, GraphView, Hop, KeyId, LabelId, Predicate, PropertyId,
+    Result, Scan, ScanCursor, SearchCursor, ShardRead, Statistics,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +38,25 @@ pub enum Ask {
     Sources,
     /// The shards that the directory lists here for the hashes of values of a property.
     Listed(PropertyId, Vec<u64>),
+    /// How many elements each label has.
+    Statistics,
 }
 
 impl Ask {
+    /// The elements that it names, as raw ids.
+    pub fn elements(&self) -> Option<(ElementKind, &[u64])> {
+        match self {
+            Ask::FurtherLabels(of) | Ask::Neighbors(of, _) | Ask::Degrees(of, _) => Some((ElementKind::Vertex, &of.0)),
+            Ask::ExternalIds(of)
+            | Ask::Contain(of)
+            | Ask::Columns(of, _)
+            | Ask::Keys(of)
+            | Ask::Have(of, _)
+            | Ask::Pass(of, ..) => Some(of.raw()),
+            _ => None,
+        }
+    }
+
     /// Whether it most likely takes a moment only: it names the elements that are read, or an index leads to them.
     pub fn is_brief(&self) -> bool {
         match self {
@@ -49,7 +65,7 @@ impl Ask {
             }
             Ask::Neighbors(..) | Ask::Degrees(..) | Ask::Columns(..) | Ask::Keys(_) | Ask::Have(..) | Ask::Pass(..) => true,
             Ask::IsSearchable(..) | Ask::Candidates(..) | Ask::Search(..) | Ask::Listed(..) => true,
-            Ask::ScanIds(..) | Ask::Scan(..) | Ask::Count(..) | Ask::Halves(_) | Ask::Sources => false,
+            Ask::ScanIds(..) | Ask::Scan(..) | Ask::Count(..) | Ask::Halves(_) | Ask::Sources | Ask::Statistics => false,
         }
     }
 }
@@ -76,6 +92,7 @@ pub enum Answer {
     Sources(Vec<(String, Vec<u8>)>),
     /// For each hash; `None` if there is no directory.
     Listed(Option<Vec<Vec<u16>>>),
+    Statistics(Statistics),
 }
 
 /// The local ids that the next elements of each label get.
@@ -104,6 +121,17 @@ impl NextLocals {
 
 /// Answers a call.
 pub fn answer(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
+    match ask {
+        Ask::Halves(own) => Ok(Answer::Halves(halves(store, own)?)),
+        ask => answer_of_view(store, ask),
+    }
+}
+
+/// Answers a call about a graph that may be no shard.
+///
+/// # Errors
+/// Those of the view. [`GraphError::Invalid`] if only a shard has an answer.
+pub fn answer_of_view(store: &dyn GraphView, ask: Ask) -> Result<Answer> {
     Ok(match ask {
         Ask::IsSearchable(of, predicate) => Answer::Flags(vec![store.is_searchable(of, &predicate)]),
         Ask::Candidates(of, predicate) => Answer::Number(store.candidates(of, &predicate)?),
@@ -150,7 +178,7 @@ pub fn answer(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
             let found = store.search(of, &predicate, &mut cursor, usize::try_from(limit).unwrap_or(usize::MAX))?;
             Answer::Found(found.as_ref().map(SentIds::new), cursor)
         }
-        Ask::Halves(own) => Answer::Halves(halves(store, own)?),
+        Ask::Statistics => Answer::Statistics(Statistics::clone(&*store.statistics()?)),
         Ask::Sources => Answer::Sources(store.sources()?),
         Ask::Listed(of, hashes) => Answer::Listed(store.listed_shards(of, &hashes)?),
         of_elements => about(store, of_elements)?,
@@ -158,7 +186,7 @@ pub fn answer(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
 }
 
 /// Answers a call about elements that it names.
-fn about(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
+fn about(store: &dyn GraphView, ask: Ask) -> Result<Answer> {
     Ok(match ask {
         Ask::ExternalIds(of) => Answer::Column(SentColumn::new(store.external_ids(of.into_elements().batch())?)?),
         Ask::Contain(of) => Answer::Flags(store.contain(of.into_elements().batch())?),
@@ -174,7 +202,7 @@ fn about(store: &dyn ShardRead, ask: Ask) -> Result<Answer> {
         }
         Ask::Have(of, key) => Answer::Flags(store.have(of.into_elements().batch(), key)?),
         Ask::Pass(of, key, predicate) => Answer::Flags(store.pass(of.into_elements().batch(), key, &predicate)?),
-        other => return Err(GraphError::Invalid(format!("{other:?} names no elements"))),
+        other => return Err(GraphError::Invalid(format!("{other:?} has no answer here"))),
     })
 }
 

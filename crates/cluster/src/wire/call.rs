@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove_graph::{Schema, Statistics};
+use mangrove_graph::{KeyId, Schema, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::ask::{Answer, Ask, NextLocals};
+use super::chunks::{Chunks, LakeRange};
 use super::opaque::Opaque;
 use crate::backup::{Backup, ShardCopy};
 use crate::log::{GraphRecord, Member, PartAt, Reached, RequestId, Section};
@@ -126,6 +127,27 @@ pub enum Call {
     Allow {
         version: u8,
     },
+    /// What is there to know of a lake, before anything is read?
+    LakeMap,
+    /// Another node of the lake is there.
+    Meet {
+        graph: String,
+        fingerprint: u128,
+        node: LakeNode,
+    },
+    /// Reads a lake whose files have this fingerprint. A scan visits only the elements `within`.
+    AskLake {
+        fingerprint: u128,
+        left: Option<Duration>,
+        within: Option<LakeRange>,
+        ask: Ask,
+    },
+    /// Steps of a query, to run over a lake whose files have this fingerprint.
+    LakeFragment {
+        fingerprint: u128,
+        left: Option<Duration>,
+        asked: Opaque,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -182,6 +204,41 @@ pub enum Reply {
     Fragment(Opaque),
     About(NodeAbout),
     Allowed,
+    /// This node has a lake. It says so to a greeting.
+    Lake(LakeHello),
+    LakeMap(LakeMap),
+}
+
+/// A node of a lake.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct LakeNode {
+    pub name: String,
+    pub address: String,
+}
+
+/// What a node of a lake says first.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LakeHello {
+    pub graph: String,
+    /// Other files have another one.
+    pub fingerprint: u128,
+    pub node: LakeNode,
+    /// All nodes that it has heard of lately, and itself, by name.
+    pub nodes: Vec<LakeNode>,
+    /// How many calls it has answered that read something, and of how many chunks.
+    pub calls: u64,
+    pub chunks: u64,
+}
+
+/// What is known of a lake without a look at its data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LakeMap {
+    pub schema: Arc<Schema>,
+    pub chunks: Chunks,
+    /// The key that orders the edges of each label, where somebody noted one.
+    pub times: Vec<Option<KeyId>>,
+    /// The bytes of all files, if they can be listed.
+    pub bytes: Option<u64>,
 }
 
 /// What was committed after a number, and what is to be.

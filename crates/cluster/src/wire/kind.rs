@@ -60,4 +60,8 @@ kinds! {
     Fragment "fragment",
     About "about",
     Allow "allow",
+    LakeMap "lake_map",
+    Meet "meet",
+    AskLake "ask_lake",
+    LakeFragment "lake_fragment",
 }

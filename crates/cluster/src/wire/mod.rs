@@ -4,6 +4,7 @@
 //!   ids      ids of elements, in few bytes
 //!   values   columns and elements
 //!   ask      a call of the view of a shard, and its answer
+//!   chunks   which elements of a lake lie together
 //!   error    errors
 //!   opaque   bytes that mean something to others
 //!   call     what is asked of a node, and its reply
@@ -13,14 +14,16 @@
 
 mod ask;
 mod call;
+mod chunks;
 mod error;
 mod ids;
 mod kind;
 mod opaque;
 mod values;
 
-pub use ask::{Answer, Ask, NextLocals, answer};
-pub use call::{Call, HeldOf, NodeAbout, NodeStatus, Reply, ShardStatus, Since};
+pub use ask::{Answer, Ask, NextLocals, answer, answer_of_view};
+pub use call::{Call, HeldOf, LakeHello, LakeMap, LakeNode, NodeAbout, NodeStatus, Reply, ShardStatus, Since};
+pub use chunks::{Chunk, Chunks, LakeRange};
 pub use error::SentError;
 pub use kind::CallKind;
 pub use opaque::Opaque;

@@ -77,6 +77,11 @@ impl SentElements {
         Self { kind: elements.kind(), ids: Ids(ids) }
     }
 
+    /// Their kind and raw ids.
+    pub fn raw(&self) -> (ElementKind, &[u64]) {
+        (self.kind, &self.ids.0)
+    }
+
     pub fn into_elements(self) -> ElementIds {
         match self.kind {
             ElementKind::Vertex => ElementIds::Vertices(vertices(self.ids)),

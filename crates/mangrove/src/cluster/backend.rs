@@ -48,25 +48,36 @@ static CONNECTED: Mutex<Vec<(String, Weak<Gateway>)>> = Mutex::new(Vec::new());
 
 impl ClusterBackend {
     /// Connects to the nodes of an address.
+    ///
+    /// # Errors
+    /// If no node answers, or if they have no shards.
     pub fn connect(address: &GraphAddress, is_read_only: bool) -> Result<Self> {
-        let wanted = address.to_string();
-        let over = |gateway| Self {
-            gateway,
-            is_read_only,
-            writing: Arc::default(),
-            told: Mutex::default(),
-            remembered: Arc::default(),
-        };
-        if let Some(gateway) = connected(|known, _| known == wanted) {
-            return Ok(over(gateway));
+        if let Some(connected) = Self::again(address, is_read_only) {
+            return Ok(connected);
         }
         let name = format!("process {}", std::process::id());
-        let made = Ways::find(address, &name)?.gateway(); // without the lock: nodes may not answer
+        Ok(Self::over(address, Ways::find(address, &name)?, is_read_only)) // without the lock: nodes may not answer
+    }
+
+    /// The graph of an address to which this process is connected already.
+    pub fn again(address: &GraphAddress, is_read_only: bool) -> Option<Self> {
+        let wanted = address.to_string();
+        connected(|known, _| known == wanted).map(|gateway| Self::new(gateway, is_read_only))
+    }
+
+    /// The graph of the nodes that were found at an address.
+    pub fn over(address: &GraphAddress, ways: Ways, is_read_only: bool) -> Self {
+        let made = ways.gateway();
         let graph = made.peers().graph();
         let gateway = connected(|_, gateway| gateway.peers().graph() == graph).unwrap_or(made);
         gateway.peers().learn(&address.nodes);
-        CONNECTED.lock().unwrap_or_else(PoisonError::into_inner).push((wanted, Arc::downgrade(&gateway)));
-        Ok(over(gateway))
+        CONNECTED.lock().unwrap_or_else(PoisonError::into_inner).push((address.to_string(), Arc::downgrade(&gateway)));
+        Self::new(gateway, is_read_only)
+    }
+
+    fn new(gateway: Arc<Gateway>, is_read_only: bool) -> Self {
+        let (writing, told, remembered) = Default::default();
+        Self { gateway, is_read_only, writing, told, remembered }
     }
 
     fn must_be_of_this_graph(&self, bookmark: Bookmark) -> Result<()> {

@@ -15,6 +15,7 @@
 //!   moves     shards that go from node to node
 //!   balance   which should go where
 //!   backups   copies of it in an object store
+//!   lake      a graph in open files on nodes, which keep nothing
 //! ```
 
 mod analysis;
@@ -24,6 +25,7 @@ mod balance;
 mod fragments;
 mod jobs;
 mod kept;
+mod lake;
 mod mesh;
 mod moves;
 mod node;
@@ -34,21 +36,46 @@ mod stores;
 
 use std::time::Duration;
 
-use mangrove_graph::GraphError;
+use mangrove_graph::{GraphError, Result};
+use mangrove_link::Nodes;
 
 pub use mangrove_cluster::backup::{Backup, BackupFound, Objects};
+pub use mangrove_cluster::lake::owner;
 pub use mangrove_cluster::log::{GraphRecord, Log, Member};
-pub use mangrove_cluster::node::{CallSpan, CallsSeen, LogSeen, NodeSeen, Tracer, WritesSeen};
-pub use mangrove_cluster::wire::{CallKind, NodeAbout, NodeStatus, ShardStatus};
+pub use mangrove_cluster::node::{LogSeen, NodeSeen, WritesSeen};
+pub use mangrove_cluster::service::{CallSpan, CallsSeen, Tracer};
+pub use mangrove_cluster::wire::{CallKind, Chunk, LakeHello, LakeNode, NodeAbout, NodeStatus, ShardStatus};
 pub use mangrove_cluster::{Placement, SHARDS_MAX};
-pub use mangrove_link::{CA_FILE, CERTIFICATE_FILE, GraphAddress, KEY_FILE};
+pub use mangrove_link::{CA_FILE, CERTIFICATE_FILE, GraphAddress, KEY_FILE, LakeNodeFound};
 
 pub use self::backend::ClusterBackend;
 pub use self::backups::{BackupStage, backup, find_backup, list_backups, objects, restore};
 pub use self::balance::Move;
+pub use self::lake::{LakeNodeConfig, LakeNodesBackend, RunningLakeNode, lake_nodes};
 pub use self::moves::{Watching, copy_shard, drop_shard, move_shard, rebalance};
 pub use self::node::{NodeConfig, NodeWatch, RunningNode};
 pub use self::nodes::{NodeFound, NodeHeard, finalize, graph_of, make_graph, nodes, remove, shards_of_node, stop};
+
+/// A graph on nodes.
+pub enum Connected {
+    Shards(ClusterBackend),
+    Lake(LakeNodesBackend),
+}
+
+/// Connects to the nodes of an address, whatever they have.
+///
+/// # Errors
+/// If no node answers, or if none has a graph of that name.
+pub fn connect(address: &GraphAddress, is_read_only: bool) -> Result<Connected> {
+    if let Some(connected) = ClusterBackend::again(address, is_read_only) {
+        return Ok(Connected::Shards(connected));
+    }
+    // Without locks: nodes may not answer.
+    match mangrove_link::find(address, &format!("process {}", std::process::id()))? {
+        Nodes::Shards(ways) => Ok(Connected::Shards(ClusterBackend::over(address, ways, is_read_only))),
+        Nodes::Lake(ways) => Ok(Connected::Lake(LakeNodesBackend::over(address, ways)?)),
+    }
+}
 
 /// How long a log may take to show its first record.
 const BEGUN: Duration = Duration::from_secs(10);

@@ -8,7 +8,8 @@ use std::sync::{Arc, Weak};
 use mangrove_cluster::backup::Objects;
 use mangrove_cluster::gateway::Peer;
 use mangrove_cluster::log::{Beginning, Log, WriterPace, beginning};
-use mangrove_cluster::node::{Keeping, LocalPeer, Node, NodeOptions, NodeSeen, Session, Tracer};
+use mangrove_cluster::node::{Keeping, LocalPeer, Node, NodeOptions, NodeSeen, Session};
+use mangrove_cluster::service::Tracer;
 use mangrove_graph::{GraphError, Result};
 use mangrove_link::{Identity, Serving, Ways};
 use socket2::{Domain, Socket, Type};
@@ -19,7 +20,7 @@ use super::{BEGUN, PAUSE};
 use crate::error::OpenError;
 
 /// Connections that wait until the node takes them.
-const BACKLOG: i32 = 1_024;
+pub const BACKLOG: i32 = 1_024;
 
 /// What a node of a graph is made of.
 pub struct NodeConfig<'a> {
@@ -117,7 +118,8 @@ impl RunningNode {
             }
             std::thread::sleep(PAUSE / 5);
         }
-        let listened = socket.listen(BACKLOG).and_then(|()| mangrove_link::serve(&node, socket.into(), identity.clone()));
+        let listened =
+            socket.listen(BACKLOG).and_then(|()| mangrove_link::serve(node.clone(), socket.into(), identity.clone()));
         let serving = listened.map_err(|error| failed(format!("cannot listen on {listening}: {error}")))?;
         node.announce(is_cancelled).and_then(|()| asked.keep(&data)).map_err(OpenError::Cluster)?;
         let own: Arc<dyn Peer> = Arc::new(LocalPeer(Session::new(node.clone(), name.clone())));
@@ -157,7 +159,7 @@ impl Drop for RunningNode {
 }
 
 /// A socket with an address. Nobody can connect until it listens.
-fn bound(address: SocketAddr) -> io::Result<(Socket, SocketAddr)> {
+pub fn bound(address: SocketAddr) -> io::Result<(Socket, SocketAddr)> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     // A node that starts again must not wait until the system has forgotten the connections of the one before.
     #[cfg(unix)]

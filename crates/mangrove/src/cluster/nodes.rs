@@ -8,7 +8,7 @@ use mangrove_cluster::log::{GraphRecord, Log, Member, Record, VERSION_NEWEST, be
 use mangrove_cluster::wire::{Call, NodeAbout, NodeStatus, Reply};
 use mangrove_cluster::{Placement, at_once};
 use mangrove_graph::{GraphError, IdSpace, ReadContext, Result};
-use mangrove_link::{GraphAddress, Ways};
+use mangrove_link::{GraphAddress, Nodes, Ways};
 
 use super::{BEGUN, PAUSE, SHARDS_MAX, unexpected};
 
@@ -180,13 +180,17 @@ pub fn remove(address: &GraphAddress, name: &str) -> Result<()> {
     Err(why)
 }
 
-/// Ends all nodes of a graph that answer, and gives the names of those that do. The log and the shards stay.
+/// Ends all nodes of a graph that answer, and gives the names of those that do. The log and the shards stay, or the files of a lake.
 ///
 /// # Errors
 /// If no node answers, or if one does not end.
 pub fn stop(address: &GraphAddress) -> Result<Vec<String>> {
-    let ways = Ways::find(address, "down")?;
-    let there: Vec<_> = ways.to_all()?.into_iter().filter_map(|(member, node)| Some((member.name, node.ok()?))).collect();
+    let there: Vec<(String, Arc<dyn Peer>)> = match mangrove_link::find(address, "down")? {
+        Nodes::Lake(ways) => ways.connected(),
+        Nodes::Shards(ways) => {
+            ways.to_all()?.into_iter().filter_map(|(member, node)| Some((member.name, node.ok()?))).collect()
+        }
+    };
     for (name, node) in &there {
         let Reply::Stopping = node.call(&Call::Stop, None)? else { return Err(unexpected(name)) };
     }

@@ -247,7 +247,7 @@ impl Nodes {
         let node = Node::start(options).expect("a node");
         node.place(shards, shards.is_empty(), &|| false).expect("shards");
         if let Some(served) = &mut self.served {
-            served.insert(at, serve(&node, listener, None).expect("a server"));
+            served.insert(at, serve(node.clone(), listener, None).expect("a server"));
         }
         node.announce(&|| false).expect("a member");
         self.nodes.insert(at, node);

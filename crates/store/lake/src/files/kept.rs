@@ -69,6 +69,10 @@ impl Source for Kept {
         self.source.list(folder)
     }
 
+    fn all_below(&self, folder: &str) -> Result<Vec<OpenFile>> {
+        self.source.all_below(folder)
+    }
+
     fn disk_bytes(&self) -> Result<u64> {
         self.source.disk_bytes()
     }

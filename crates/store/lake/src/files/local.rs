@@ -91,6 +91,19 @@ impl Source for Local {
         Ok(Some(listing))
     }
 
+    fn all_below(&self, folder: &str) -> Result<Vec<OpenFile>> {
+        let (mut files, mut folders) = (Vec::new(), vec![folder.trim_end_matches('/').to_owned()]);
+        while let Some(folder) = folders.pop() {
+            let Some(listing) = self.list(&folder)? else { continue };
+            let path = |name: &String| if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+            folders.extend(listing.folders.iter().map(path));
+            let paths: Vec<Arc<str>> = listing.files.iter().map(|name| path(name).into()).collect();
+            files.extend(self.open(&paths, 0, None)?.into_iter().flatten().map(|(file, _)| file));
+        }
+        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
+
     fn disk_bytes(&self) -> Result<u64> {
         let failed = |source| LakeError::Read { file: self.root.display().to_string().into(), source };
         bytes_below(&self.root).map_err(failed)

@@ -42,6 +42,16 @@ impl std::fmt::Debug for Converted {
 }
 
 impl OpenFile {
+    /// What tells it from another file, in words that are the same on every machine that reads it.
+    pub fn described(&self) -> String {
+        let version = match &self.version {
+            Version::Local { modified_nanos, .. } => modified_nanos.to_string(),
+            Version::Remote { tag: Some(tag), .. } => tag.clone(),
+            Version::Remote { tag: None, modified } => modified.to_string(),
+        };
+        format!("{}\n{}\n{version}\n", self.path, self.size)
+    }
+
     /// The same file in another format: these bytes are read in place of its own.
     pub fn converted(self, bytes: Bytes) -> Self {
         Self { size: bytes.len() as u64, converted: Some(Converted(bytes)), ..self }
@@ -85,6 +95,9 @@ trait Source: Send + Sync {
 
     /// What a folder holds; `None` if there is no such folder.
     fn list(&self, folder: &str) -> Result<Option<Listing>>;
+
+    /// All files below a folder, as they are now, sorted by path.
+    fn all_below(&self, folder: &str) -> Result<Vec<OpenFile>>;
 
     /// The bytes of all files.
     fn disk_bytes(&self) -> Result<u64>;
@@ -140,6 +153,11 @@ impl Files {
         limits: Option<&ReadContext>,
     ) -> Result<Vec<Option<(OpenFile, Bytes)>>> {
         self.source.open(paths, bytes, limits)
+    }
+
+    /// All files below a folder, as they are now, sorted by path. Stores that do not list files fail.
+    pub fn all_below(&self, folder: &str) -> Result<Vec<OpenFile>> {
+        self.source.all_below(folder)
     }
 
     /// Whether each call is a journey.

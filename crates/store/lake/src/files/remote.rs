@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use mangrove_graph::ReadContext;
 use object_store::path::Path;
-use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt};
+use object_store::{Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
@@ -118,6 +118,14 @@ impl Remote {
         answers.into_iter().map(|answer| answer.into_inner().ok_or_else(missing)).collect()
     }
 
+    /// All objects below a place.
+    fn listed(&self, place: Path) -> Result<Vec<ObjectMeta>> {
+        use futures_util::TryStreamExt;
+        let (store, path) = (self.store.clone(), Arc::from(place.as_ref()));
+        let objects = async move { store.list(Some(&place)).try_collect::<Vec<_>>().await.map_err(|error| (path, error)) };
+        Ok(self.all(vec![objects], None)?.pop().unwrap_or_default())
+    }
+
     fn short(&self, part: &Part<'_>) -> LakeError {
         let file: Arc<str> = format!("{}/{}", self.place.trim_end_matches('/'), part.file.path).into();
         LakeError::Store { file, reason: "an answer has fewer bytes than asked for".into() }
@@ -168,6 +176,15 @@ pub fn causes(error: &Error) -> String {
     text
 }
 
+fn version(object: &ObjectMeta) -> Version {
+    Version::Remote { tag: object.e_tag.clone(), modified: object.last_modified.timestamp_millis() }
+}
+
+/// A file as a listing shows it, by its path in the store.
+fn file(object: ObjectMeta) -> OpenFile {
+    OpenFile { path: object.location.as_ref().into(), size: object.size, version: version(&object), converted: None }
+}
+
 /// Opens a file and reads its end, with one request if the store can count from the end.
 async fn open(
     store: Arc<dyn ObjectStore>,
@@ -190,8 +207,7 @@ async fn open(
         Err(Error::NotFound { .. }) => return Ok(None),
         found => found.map_err(|error| (path.clone(), error))?,
     };
-    let version = Version::Remote { tag: found.meta.e_tag.clone(), modified: found.meta.last_modified.timestamp_millis() };
-    let file = OpenFile { path: path.clone(), size: found.meta.size, version, converted: None };
+    let file = OpenFile { path: path.clone(), size: found.meta.size, version: version(&found.meta), converted: None };
     let end = found.bytes().await.map_err(|error| (path, error))?;
     Ok(Some((file, end)))
 }
@@ -252,14 +268,15 @@ impl Source for Remote {
         Ok(Some(listing).filter(|listing| *listing != Listing::default()))
     }
 
+    fn all_below(&self, folder: &str) -> Result<Vec<OpenFile>> {
+        let mut files: Vec<OpenFile> =
+            self.listed(self.location(folder.trim_end_matches('/'))?)?.into_iter().map(file).collect();
+        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
+
     fn disk_bytes(&self) -> Result<u64> {
-        use futures_util::TryStreamExt;
-        let (store, root, path) = (self.store.clone(), self.root.clone(), Arc::from(self.root.as_ref()));
-        let sum = async move {
-            let sizes = store.list(Some(&root)).map_ok(|file| file.size);
-            sizes.try_fold(0, |sum, size| std::future::ready(Ok(sum + size))).await.map_err(|error| (path, error))
-        };
-        Ok(self.all(vec![sum], None)?.into_iter().sum())
+        Ok(self.listed(self.root.clone())?.into_iter().map(|object| object.size).sum())
     }
 
     fn is_far(&self) -> bool {

@@ -8,6 +8,7 @@
 //! Opening reads descriptions: YAML files and counts, or YAML files and footers. Data is read when a query first needs it.
 
 mod check;
+mod chunks;
 mod columns;
 mod counts;
 mod ends;
@@ -36,6 +37,7 @@ use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{ElementKind, KeyId, LabelId, LabelSchema, ReadContext, Schema, Statistics};
 use mangrove_ingest::YamlReader;
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::{LakeError, Result};
 use crate::files::{Files, OpenFile};
@@ -74,6 +76,8 @@ pub struct Lake {
     /// The property that orders the edges of each label, where somebody noted one.
     times: Vec<Option<Arc<str>>>,
     indexes: IndexCache,
+    /// A hash of the file that describes it.
+    description: u128,
 }
 
 /// How to open files.
@@ -209,10 +213,11 @@ impl Lake {
         let files = Files::new(directory)?;
         let name = files.name(file);
         let text = files.text(file, TEXT_BYTES_MAX)?;
-        match is_mapping(&text, &name)? {
-            true => mapped::open(files, &text, &name, options),
-            false => graphar::open(files, &text, &name, options),
-        }
+        let lake = match is_mapping(&text, &name)? {
+            true => mapped::open(files, &text, &name, options)?,
+            false => graphar::open(files, &text, &name, options)?,
+        };
+        Ok(Self { description: xxh3_128(text.as_bytes()), ..lake })
     }
 
     pub fn schema(&self) -> &Arc<Schema> {
@@ -441,7 +446,7 @@ impl Lake {
         static OPENINGS: AtomicU64 = AtomicU64::new(0);
         let number = OPENINGS.fetch_add(1, Ordering::Relaxed);
         let (schema, statistics) = (Arc::new(schema), OnceLock::new());
-        Self { number, tables, schema, statistics, vertices, edges, edge_ids, times, indexes }
+        Self { number, tables, schema, statistics, vertices, edges, edge_ids, times, indexes, description: 0 }
     }
 }
 

@@ -18,6 +18,15 @@ use super::{Lake, VertexType};
 pub struct LakeView {
     lake: Arc<Lake>,
     limits: Option<ReadContext>,
+    within: Option<Within>,
+}
+
+/// The elements that scans visit.
+#[derive(Clone)]
+struct Within {
+    kind: ElementKind,
+    label: LabelId,
+    locals: Range<u64>,
 }
 
 /// An object store takes some tens of milliseconds for each request.
@@ -28,7 +37,21 @@ const SCAN_MAX: u64 = 1 << 14;
 
 impl LakeView {
     pub fn new(lake: Arc<Lake>, limits: Option<ReadContext>) -> Self {
-        Self { lake, limits }
+        Self { lake, limits, within: None }
+    }
+
+    /// The same graph, whose scans and counts visit only some elements of one label: those whose local ids are in a range.
+    pub fn within(self, kind: ElementKind, label: LabelId, locals: Range<u64>) -> Self {
+        Self { within: Some(Within { kind, label, locals }), ..self }
+    }
+
+    /// The local ids of a label that scans visit.
+    fn locals(&self, kind: ElementKind, label: LabelId) -> Range<u64> {
+        let rows = self.lake.rows(kind, label);
+        match &self.within {
+            None => 0..rows,
+            Some(Within { locals, .. }) => locals.start..locals.end.min(rows),
+        }
     }
 
     /// Makes all calls honour these limits from now on; `None` for no limits.
@@ -75,9 +98,10 @@ impl LakeView {
     ) -> Result<Option<(LabelId, Vec<Range<u64>>)>> {
         let visited = self.visited(scan, kind);
         while let Some(label) = visited.get(cursor.label) {
-            let all = self.lake.rows(kind, *label);
-            while cursor.local < all {
-                let (runs, end) = self.candidates_of(kind, *label, cursor.local..all, scan)?;
+            let all = self.locals(kind, *label);
+            cursor.local = cursor.local.max(all.start);
+            while cursor.local < all.end {
+                let (runs, end) = self.candidates_of(kind, *label, cursor.local..all.end, scan)?;
                 let (runs, next) = first_of(runs, most);
                 cursor.local = next.unwrap_or(end);
                 if !runs.is_empty() {
@@ -98,7 +122,8 @@ impl LakeView {
         scan: &Scan,
     ) -> Option<(&VertexType, Vec<LabelTest>)> {
         let of = self.lake.vertex_type(*label?)?;
-        let decides = kind == ElementKind::Vertex && scan.filters.is_empty() && of.filters.are_none();
+        let decides =
+            kind == ElementKind::Vertex && scan.filters.is_empty() && of.filters.are_none() && self.within.is_none();
         let tests = scan.tests_of(&self.lake.schema, kind, *label?)?;
         decides.then_some((of, tests))
     }
@@ -106,7 +131,8 @@ impl LakeView {
     /// The labels whose elements may pass a scan.
     fn visited(&self, scan: &Scan, kind: ElementKind) -> Vec<LabelId> {
         let schema = &self.lake.schema;
-        let is_visited = |label: &LabelId| scan.tests_of(schema, kind, *label).is_some();
+        let is_within = |label: &LabelId| self.within.as_ref().is_none_or(|of| (of.kind, of.label) == (kind, *label));
+        let is_visited = |label: &LabelId| is_within(label) && scan.tests_of(schema, kind, *label).is_some();
         (0..schema.labels(kind).len() as u16).map(LabelId).filter(is_visited).collect()
     }
 
@@ -177,7 +203,7 @@ impl GraphView for LakeView {
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
         self.begin()?;
         let limits = self.limits().map(ReadContext::for_another_thread);
-        Ok(Some(Box::new(Self { lake: self.lake.clone(), limits })))
+        Ok(Some(Box::new(Self { limits, ..self.clone() })))
     }
 
     fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
@@ -209,7 +235,7 @@ impl GraphView for LakeView {
         let visited = self.visited(scan, kind);
         let tests_nothing =
             |label: &LabelId| scan.tests_of(&self.lake.schema, kind, *label).is_some_and(|tests| tests.is_empty());
-        let is_whole = |label: &LabelId| scan.filters.is_empty() && tests_nothing(label);
+        let is_whole = |label: &LabelId| self.within.is_none() && scan.filters.is_empty() && tests_nothing(label);
         if let Some(label) = visited.get(cursor.label).filter(|label| cursor.local == 0 && is_whole(label)) {
             cursor.label += 1;
             cursor.done = cursor.label == visited.len();
