@@ -1,6 +1,7 @@
 //! All shards of a graph as one view. Every call is split by the owners of what it asks for, and their answers come in its order.
 
 mod listed;
+mod searched;
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -37,6 +38,9 @@ pub struct ClusterView<V, A = InTurn> {
 
 /// How several shards are asked.
 pub trait Asking<V> {
+    /// Whether to ask several shards takes no longer than to ask one.
+    const AT_ONCE: bool;
+
     /// Calls `f` for each shard with what it is asked, and gives the answers in order.
     fn each<Q: Send, T: Send>(asked: Vec<(&V, Q)>, f: impl Fn(&V, Q) -> Result<T> + Sync) -> Result<Vec<T>>;
 }
@@ -48,12 +52,16 @@ pub struct InTurn;
 pub struct AtOnce;
 
 impl<V> Asking<V> for InTurn {
+    const AT_ONCE: bool = false;
+
     fn each<Q: Send, T: Send>(asked: Vec<(&V, Q)>, f: impl Fn(&V, Q) -> Result<T> + Sync) -> Result<Vec<T>> {
         asked.into_iter().map(|(shard, question)| f(shard, question)).collect()
     }
 }
 
 impl<V: Sync> Asking<V> for AtOnce {
+    const AT_ONCE: bool = true;
+
     fn each<Q: Send, T: Send>(asked: Vec<(&V, Q)>, f: impl Fn(&V, Q) -> Result<T> + Sync) -> Result<Vec<T>> {
         at_once(asked, |(shard, question)| f(shard, question))
     }
@@ -498,30 +506,7 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
         cursor: &mut SearchCursor,
         limit: usize,
     ) -> Result<Option<ElementIds>> {
-        // The place of the element that was looked at last says the shard; behind its last place, the next one begins.
-        let mut shard = cursor.after.map_or(0, |after| (after >> LOCAL_BITS) as u16);
-        let mut after = cursor.after.map(|after| after & LOCAL_MAX);
-        if after == Some(LOCAL_MAX) {
-            (shard, after) = (shard + 1, None);
-        }
-        let asked = self.shards_with(of, predicate)?;
-        let Some(next) = asked.iter().copied().find(|number| *number >= shard) else {
-            cursor.done = true;
-            return Ok(self.is_searchable(of, predicate).then(|| ElementIds::none(of.kind)));
-        };
-        if next > shard {
-            (shard, after) = (next, None);
-        }
-        let mut within = SearchCursor { after, found: cursor.found.take(), done: false };
-        let Some(found) = self.shard(shard).search(of, predicate, &mut within, limit)? else { return Ok(None) };
-        let first = u64::from(shard) << LOCAL_BITS;
-        cursor.done = within.done && asked.last() == Some(&shard);
-        (cursor.after, cursor.found) = match (within.done, within.after) {
-            (true, _) => (Some(first | LOCAL_MAX), None),
-            (false, Some(after)) => (Some(first | after), within.found),
-            (false, None) => ((shard > 0).then(|| (first - 1) | LOCAL_MAX), within.found),
-        };
-        Ok(Some(found))
+        self.search_next(of, predicate, cursor, limit)
     }
 }
 
