@@ -34,10 +34,7 @@ pub fn is_listed(schema: &Schema, placement: Placement, of: PropertyId) -> bool 
 
 /// The values that a predicate allows, if it lists them.
 pub fn values(predicate: &Predicate) -> Option<&[Value]> {
-    match predicate {
-        Predicate::Within(options) if options.len() <= VALUES_MAX => Some(options),
-        predicate => predicate.as_equality().map(std::slice::from_ref),
-    }
+    predicate.listed().filter(|values| values.len() <= VALUES_MAX)
 }
 
 /// The hash under which a value of a property of the graph is listed.

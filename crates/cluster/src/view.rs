@@ -245,12 +245,11 @@ impl<V: GraphView, A: Asking<V>> Catalog for ClusterView<V, A> {
     }
 
     fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
-        if self.is_told_apart(of, predicate) {
-            return true; // the indexes of all shards answer this
-        }
-        // A shard that does not answer fails in the search itself.
-        A::each(self.every(), |shard, ()| Ok(shard.is_searchable(of, predicate)))
-            .is_ok_and(|all| all.into_iter().all(|is| is))
+        // All shards have the same declarations. A shard that does not answer fails in the search itself.
+        self.schema.is_searchable(of, predicate).unwrap_or_else(|| {
+            A::each(self.every(), |shard, ()| Ok(shard.is_searchable(of, predicate)))
+                .is_ok_and(|all| all.into_iter().all(|is| is))
+        })
     }
 
     fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
