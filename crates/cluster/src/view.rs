@@ -14,6 +14,7 @@ use mangrove_graph::{
 };
 
 use self::listed::Told;
+use self::searched::Counted;
 use crate::at_once::at_once;
 use crate::placement::{Placement, SHARDS_MAX};
 use crate::schema;
@@ -33,6 +34,8 @@ pub struct ClusterView<V, A = InTurn> {
     schema: Arc<Schema>,
     /// What the directory said last.
     told: Mutex<Option<Told>>,
+    /// How many candidates some searches have.
+    counted: Mutex<Counted>,
     asking: PhantomData<A>,
 }
 
@@ -98,7 +101,8 @@ impl<V: Deref<Target: GraphView>, A> ClusterView<ShardView<V>, A> {
             .zip(stores)
             .map(|(number, store)| ShardView::new(store, number, placement.shards, schema.clone()))
             .collect();
-        Self { shards, placement, schema, told: Mutex::default(), asking: PhantomData }
+        let (told, counted) = (Mutex::default(), Mutex::default());
+        Self { shards, placement, schema, told, counted, asking: PhantomData }
     }
 }
 
@@ -253,9 +257,7 @@ impl<V: GraphView, A: Asking<V>> Catalog for ClusterView<V, A> {
     }
 
     fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
-        let asked = self.shards_with(of, predicate)?.into_iter().map(|number| (self.shard(number), ()));
-        let all = A::each(asked.collect(), |shard, ()| shard.candidates(of, predicate))?;
-        Ok(all.into_iter().fold(0, u64::saturating_add))
+        self.schema.matches_max(of, predicate).map_or_else(|| self.counted(of, predicate), Ok)
     }
 
     fn reach(&self, of: PropertyId, predicate: &Predicate) -> Reach {
@@ -494,8 +496,8 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
             shards.push(Forked(fork));
         }
         let (placement, schema) = (self.placement, self.schema.clone());
-        let told = Mutex::default();
-        Ok(Some(Box::new(ClusterView::<_, InTurn> { shards, placement, schema, told, asking: PhantomData })))
+        let (told, counted) = (Mutex::default(), Mutex::default());
+        Ok(Some(Box::new(ClusterView::<_, InTurn> { shards, placement, schema, told, counted, asking: PhantomData })))
     }
 
     fn search(

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{ElementKind, IdSpace, KeyId, LabelId};
 use crate::names::{HasName, Names};
 use crate::predicate::Predicate;
-use crate::value::ValueType;
+use crate::value::{Value, ValueType};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
@@ -157,6 +157,13 @@ impl Schema {
         }
         let encoding = self.property(of).map(|property| property.encoding).unwrap_or_default();
         if matches!(encoding, Encoding::Searchable { .. }) { None } else { Some(false) }
+    }
+
+    /// The most elements that can match a predicate, if it lists ids, or values that are unique. Many elements may share null.
+    pub fn matches_max(&self, of: PropertyId, predicate: &Predicate) -> Option<u64> {
+        let is_unique = self.index(of).is_some_and(|index| index.unique) || self.is_key(of.kind, of.label, of.key);
+        let values = predicate.listed().filter(|values| is_unique && !values.contains(&Value::Null))?;
+        Some(values.len() as u64)
     }
 
     /// Whether this property is the external id of its elements.

@@ -170,3 +170,23 @@ fn what_a_shard_has_is_found_before_another_fails() {
     assert!(shards.is_sorted() && shards.first() == Some(&0) && shards.last() == Some(&1) && !cursor.done, "{shards:?}");
     assert!(matches!(view.search(people.city, &here, &mut cursor, 1000), Err(GraphError::Unavailable(_))));
 }
+
+#[test]
+fn candidates_are_counted_once_and_those_of_unique_values_not_at_all() {
+    let people = People::new();
+    let view = people.cut.graph(people.placement(), &Limits::default());
+    let (one, two) = (Predicate::eq(Value::Int64(1)), Predicate::Within(vec![Value::Int64(1), Value::Int64(2)].into()));
+    assert_eq!(view.candidates(people.number, &one).unwrap(), 1);
+    assert_eq!(view.candidates(people.number, &two).unwrap(), 2);
+    assert!(people.asked().is_empty());
+    for _ in 0..3 {
+        assert_eq!(view.candidates(people.city, &one).unwrap(), 133);
+        assert_eq!(view.candidates(people.city, &two).unwrap(), 266);
+        assert_eq!(view.candidates(people.number, &at_least(390)).unwrap(), 10);
+    }
+    assert_eq!(people.asked().len(), 3 * usize::from(SHARDS));
+    // Another view may be of another state.
+    let other = people.cut.graph(people.placement(), &Limits::default());
+    assert_eq!(other.candidates(people.city, &one).unwrap(), 133);
+    assert_eq!(people.asked(), of_every_shard("candidates"));
+}

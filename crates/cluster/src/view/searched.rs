@@ -5,10 +5,19 @@
 //!            behind a whole shard                    the shard, and the last of all places
 //! ```
 
+use std::sync::PoisonError;
+
 use mangrove_graph::id::LOCAL_MAX;
 use mangrove_graph::{Catalog, ElementIds, GraphView, Predicate, PropertyId, Result, SearchCursor};
 
 use super::{Asking, ClusterView, LOCAL_BITS};
+use crate::wire::to_bytes;
+
+/// So many counts are remembered.
+const COUNTED_MAX: usize = 8;
+
+/// Searches as bytes, with their candidates, the latest first. They have the same as long as the view lives.
+pub(super) type Counted = Vec<(Vec<u8>, u64)>;
 
 /// Where a search stands: in which shard, and where there.
 fn standing(cursor: &mut SearchCursor) -> (u16, SearchCursor) {
@@ -31,6 +40,22 @@ fn stand(cursor: &mut SearchCursor, shard: u16, within: SearchCursor) {
 }
 
 impl<V: GraphView, A: Asking<V>> ClusterView<V, A> {
+    /// The candidates of a search, in all shards that it asks.
+    pub(super) fn counted(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
+        let (search, counted) =
+            (to_bytes(&(of, predicate))?, || self.counted.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some((_, count)) = counted().iter().find(|(known, _)| *known == search) {
+            return Ok(*count);
+        }
+        let asked = self.shards_with(of, predicate)?.into_iter().map(|number| (self.shard(number), ()));
+        let all = A::each(asked.collect(), |shard, ()| shard.candidates(of, predicate))?;
+        let count = all.into_iter().fold(0, u64::saturating_add);
+        let mut counted = counted();
+        counted.truncate(COUNTED_MAX - 1);
+        counted.insert(0, (search, count));
+        Ok(count)
+    }
+
     /// The next elements that a search finds; `None` if a shard cannot answer.
     pub(super) fn search_next(
         &self,
