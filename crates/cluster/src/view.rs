@@ -489,6 +489,14 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
         self.asked(elements, |shard, elements| shard.pass(elements, key, predicate))
     }
 
+    fn searched_shards(&self, of: PropertyId, predicate: &Predicate) -> Result<Option<Vec<u16>>> {
+        self.shards_with(of, predicate).map(Some)
+    }
+
+    fn shard_view(&self, number: u16) -> Option<&dyn GraphView> {
+        self.shards.get(usize::from(number)).map(|shard| shard as &dyn GraphView)
+    }
+
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
         let mut shards = Vec::with_capacity(self.shards.len());
         for shard in &self.shards {

@@ -70,7 +70,7 @@ impl People {
             let cells = (0..PEOPLE).map(|id| Cell::One(value(id))).collect();
             graph.set_properties(Elements::Vertices(&made), of.key, &PropertyColumn::Cells(cells)).unwrap();
         };
-        set(number, &|id| Value::Int64(id));
+        set(number, &Value::Int64);
         set(city, &|id| Value::Int64(id % 3));
         set(name, &|id| Value::string(format!("n{id}")));
         assert!(graph.declare_unique(number).unwrap());
