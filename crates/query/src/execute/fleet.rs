@@ -10,8 +10,8 @@
 //! portion is the shards that may have them: the nodes search these.
 //!
 //! Invariants
-//! 1. Only elements, or ids, or numbers of shards, and row numbers travel there. Bulks, scopes, paths, labels and sacks stay here, and results take those of the row
-//!    that they came from.
+//! 1. Only elements, or ids, or numbers of shards, and row numbers travel there. Bulks, scopes, paths, labels and sacks stay here, and
+//!    results take those of the row that they came from.
 //! 2. What a node does not run, to the end and without an error, is run here. So results and errors are the same as without nodes.
 //! 3. The results of a portion take at most an eighth of the query's memory.
 
