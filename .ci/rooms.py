@@ -68,7 +68,7 @@ FLOORS = {
     "crates/cluster/src/section": ["operation", "apply recorder"],
     "crates/cluster/src/log": ["carrier cuts record", "base members standing", "follower writer"],
     "crates/cluster/src/change": ["checks halves listed recorded"],
-    "crates/cluster/src/view": ["listed"],
+    "crates/cluster/src/view": ["listed searched"],
     "crates/analytics/src": ["error", "run", "project", "engine", "algorithm", "algorithms", "divided registry", "lib"],
     "crates/analytics/src/project": ["adjacent order", "gather part simple"],
     "crates/analytics/src/engine": [

@@ -35,10 +35,7 @@ pub fn is_listed(schema: &Schema, placement: Placement, of: PropertyId) -> bool 
 
 /// The values that a predicate allows, if it lists them, and if the directory leads to them.
 pub fn values(predicate: &Predicate) -> Option<&[Value]> {
-    let listed = match predicate {
-        Predicate::Within(options) if options.len() <= VALUES_MAX => options,
-        predicate => std::slice::from_ref(predicate.as_equality()?),
-    };
+    let listed = predicate.listed().filter(|values| values.len() <= VALUES_MAX)?;
     listed.iter().all(is_told_apart).then_some(listed)
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove_graph::{
-    Adjacency, Catalog, Distance, EdgeRef, ElementIds, ElementKind, Elements, Encoding, ExternalId, GraphView, Hop, KeyId,
-    LabelId, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Scanned, Schema, SearchCursor, ShardRead,
-    Statistics, VertexId,
+    Adjacency, Catalog, Distance, EdgeRef, ElementIds, ElementKind, Elements, ExternalId, GraphView, Hop, KeyId, LabelId,
+    Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Scanned, Schema, SearchCursor, ShardRead, Statistics,
+    VertexId,
 };
 
 use crate::wire::{Answer, Ask, NextLocals, SentElements, damaged, ids};
@@ -72,15 +72,8 @@ impl<L: Line> Catalog for Remote<L> {
     }
 
     fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
-        // Only where something could answer is it worth a question.
-        let schema = &self.known.schema;
-        let encoding = schema.property(of).map(|property| property.encoding).unwrap_or_default();
-        if schema.is_key(of.kind, of.label, of.key) && predicate.external_ids().is_some() {
-            return true;
-        }
-        (schema.index(of).is_some() || matches!(encoding, Encoding::Searchable { .. }))
-            // If the shard does not answer, the search itself fails, and says why.
-            && self.flags(&Ask::IsSearchable(of, predicate.clone()), 1).map_or(true, |flags| flags == [true])
+        // Those above know the declarations, and ask only if these do not tell. If the shard does not answer, the search itself fails.
+        self.flags(&Ask::IsSearchable(of, predicate.clone()), 1).map_or(true, |flags| flags == [true])
     }
 
     fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {

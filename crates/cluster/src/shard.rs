@@ -121,7 +121,8 @@ impl<V: Deref<Target: GraphView>> Catalog for ShardView<V> {
     }
 
     fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
-        self.store.is_searchable(names::property(of), predicate)
+        let ask = || self.store.is_searchable(names::property(of), predicate);
+        self.schema.is_searchable(of, predicate).unwrap_or_else(ask)
     }
 
     fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {

@@ -1,6 +1,7 @@
 //! All shards of a graph as one view. Every call is split by the owners of what it asks for, and their answers come in its order.
 
 mod listed;
+mod searched;
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -13,6 +14,7 @@ use mangrove_graph::{
 };
 
 use self::listed::Told;
+use self::searched::Counted;
 use crate::at_once::at_once;
 use crate::placement::{Placement, SHARDS_MAX};
 use crate::schema;
@@ -32,11 +34,16 @@ pub struct ClusterView<V, A = InTurn> {
     schema: Arc<Schema>,
     /// What the directory said last.
     told: Mutex<Option<Told>>,
+    /// How many candidates some searches have.
+    counted: Mutex<Counted>,
     asking: PhantomData<A>,
 }
 
 /// How several shards are asked.
 pub trait Asking<V> {
+    /// Whether to ask several shards takes no longer than to ask one.
+    const AT_ONCE: bool;
+
     /// Calls `f` for each shard with what it is asked, and gives the answers in order.
     fn each<Q: Send, T: Send>(asked: Vec<(&V, Q)>, f: impl Fn(&V, Q) -> Result<T> + Sync) -> Result<Vec<T>>;
 }
@@ -48,12 +55,16 @@ pub struct InTurn;
 pub struct AtOnce;
 
 impl<V> Asking<V> for InTurn {
+    const AT_ONCE: bool = false;
+
     fn each<Q: Send, T: Send>(asked: Vec<(&V, Q)>, f: impl Fn(&V, Q) -> Result<T> + Sync) -> Result<Vec<T>> {
         asked.into_iter().map(|(shard, question)| f(shard, question)).collect()
     }
 }
 
 impl<V: Sync> Asking<V> for AtOnce {
+    const AT_ONCE: bool = true;
+
     fn each<Q: Send, T: Send>(asked: Vec<(&V, Q)>, f: impl Fn(&V, Q) -> Result<T> + Sync) -> Result<Vec<T>> {
         at_once(asked, |(shard, question)| f(shard, question))
     }
@@ -90,7 +101,8 @@ impl<V: Deref<Target: GraphView>, A> ClusterView<ShardView<V>, A> {
             .zip(stores)
             .map(|(number, store)| ShardView::new(store, number, placement.shards, schema.clone()))
             .collect();
-        Self { shards, placement, schema, told: Mutex::default(), asking: PhantomData }
+        let (told, counted) = (Mutex::default(), Mutex::default());
+        Self { shards, placement, schema, told, counted, asking: PhantomData }
     }
 }
 
@@ -237,18 +249,15 @@ impl<V: GraphView, A: Asking<V>> Catalog for ClusterView<V, A> {
     }
 
     fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
-        if self.is_told_apart(of, predicate) {
-            return true; // the indexes of all shards answer this
-        }
-        // A shard that does not answer fails in the search itself.
-        A::each(self.every(), |shard, ()| Ok(shard.is_searchable(of, predicate)))
-            .is_ok_and(|all| all.into_iter().all(|is| is))
+        // All shards have the same declarations. A shard that does not answer fails in the search itself.
+        self.schema.is_searchable(of, predicate).unwrap_or_else(|| {
+            A::each(self.every(), |shard, ()| Ok(shard.is_searchable(of, predicate)))
+                .is_ok_and(|all| all.into_iter().all(|is| is))
+        })
     }
 
     fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
-        let asked = self.shards_with(of, predicate)?.into_iter().map(|number| (self.shard(number), ()));
-        let all = A::each(asked.collect(), |shard, ()| shard.candidates(of, predicate))?;
-        Ok(all.into_iter().fold(0, u64::saturating_add))
+        self.schema.matches_max(of, predicate).map_or_else(|| self.counted(of, predicate), Ok)
     }
 
     fn reach(&self, of: PropertyId, predicate: &Predicate) -> Reach {
@@ -480,6 +489,14 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
         self.asked(elements, |shard, elements| shard.pass(elements, key, predicate))
     }
 
+    fn searched_shards(&self, of: PropertyId, predicate: &Predicate) -> Result<Option<Vec<u16>>> {
+        self.shards_with(of, predicate).map(Some)
+    }
+
+    fn shard_view(&self, number: u16) -> Option<&dyn GraphView> {
+        self.shards.get(usize::from(number)).map(|shard| shard as &dyn GraphView)
+    }
+
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
         let mut shards = Vec::with_capacity(self.shards.len());
         for shard in &self.shards {
@@ -487,8 +504,8 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
             shards.push(Forked(fork));
         }
         let (placement, schema) = (self.placement, self.schema.clone());
-        let told = Mutex::default();
-        Ok(Some(Box::new(ClusterView::<_, InTurn> { shards, placement, schema, told, asking: PhantomData })))
+        let (told, counted) = (Mutex::default(), Mutex::default());
+        Ok(Some(Box::new(ClusterView::<_, InTurn> { shards, placement, schema, told, counted, asking: PhantomData })))
     }
 
     fn search(
@@ -498,30 +515,7 @@ impl<V: GraphView, A: Asking<V>> GraphView for ClusterView<V, A> {
         cursor: &mut SearchCursor,
         limit: usize,
     ) -> Result<Option<ElementIds>> {
-        // The place of the element that was looked at last says the shard; behind its last place, the next one begins.
-        let mut shard = cursor.after.map_or(0, |after| (after >> LOCAL_BITS) as u16);
-        let mut after = cursor.after.map(|after| after & LOCAL_MAX);
-        if after == Some(LOCAL_MAX) {
-            (shard, after) = (shard + 1, None);
-        }
-        let asked = self.shards_with(of, predicate)?;
-        let Some(next) = asked.iter().copied().find(|number| *number >= shard) else {
-            cursor.done = true;
-            return Ok(self.is_searchable(of, predicate).then(|| ElementIds::none(of.kind)));
-        };
-        if next > shard {
-            (shard, after) = (next, None);
-        }
-        let mut within = SearchCursor { after, found: cursor.found.take(), done: false };
-        let Some(found) = self.shard(shard).search(of, predicate, &mut within, limit)? else { return Ok(None) };
-        let first = u64::from(shard) << LOCAL_BITS;
-        cursor.done = within.done && asked.last() == Some(&shard);
-        (cursor.after, cursor.found) = match (within.done, within.after) {
-            (true, _) => (Some(first | LOCAL_MAX), None),
-            (false, Some(after)) => (Some(first | after), within.found),
-            (false, None) => ((shard > 0).then(|| (first - 1) | LOCAL_MAX), within.found),
-        };
-        Ok(Some(found))
+        self.search_next(of, predicate, cursor, limit)
     }
 }
 

@@ -68,35 +68,41 @@ impl Predicate {
         }
     }
 
-    /// The operand, if the predicate is an equality. `within` of a single value is one too.
-    pub fn as_equality(&self) -> Option<&Value> {
+    /// The values that match, if the predicate lists them: those of an equality or of `within`.
+    pub fn listed(&self) -> Option<&[Value]> {
         match self {
-            Predicate::Compare(Comparison::Eq, value) => Some(value),
-            Predicate::Within(options) if options.len() == 1 => options.first(),
+            Predicate::Compare(Comparison::Eq, value) => Some(std::slice::from_ref(value)),
+            Predicate::Within(options) => Some(options),
             _ => None,
         }
     }
 
-    /// Whether an index ordered by value gives the exact matches. This holds for equality, ranges and prefixes of text.
+    /// Whether an index ordered by value leads to all matches. This holds for equality, ranges and prefixes of text, whatever values the
+    /// index has.
     pub fn is_answered_by_index(&self) -> bool {
+        self.index_ranges().is_some()
+    }
+
+    /// In how many ranges of an index the matches are; `None` if the index does not tell.
+    fn index_ranges(&self) -> Option<usize> {
+        let is_nan = |value: &Value| value.as_f64().is_some_and(f64::is_nan); // it matches nothing
         match self {
-            Predicate::Compare(comparison, _) => *comparison != Comparison::Neq,
-            Predicate::Within(_) => true,
-            Predicate::Text(test, _) => *test == TextTest::StartsWith,
-            Predicate::And(parts) => parts.iter().any(Self::is_answered_by_index),
-            Predicate::Or(parts) => parts.iter().all(Self::is_answered_by_index),
-            _ => false,
+            Predicate::Compare(Comparison::Eq, operand) => Some(usize::from(!is_nan(operand))),
+            Predicate::Compare(Comparison::Neq, _) => None,
+            Predicate::Compare(_, operand) => is_ordered(operand.value_type()).then(|| usize::from(!is_nan(operand))),
+            Predicate::Within(options) => Some(options.iter().filter(|option| !is_nan(option)).count()),
+            Predicate::Text(test, _) => (*test == TextTest::StartsWith).then_some(1),
+            // Single ranges are intersected. Of more, each would be.
+            Predicate::And(parts) => parts.iter().filter_map(Self::index_ranges).min().filter(|fewest| *fewest <= 1),
+            Predicate::Or(parts) => parts.iter().map(Self::index_ranges).sum(),
+            Predicate::Without(_) | Predicate::Regex(_) | Predicate::TypeOf(_) | Predicate::Not(_) => None,
         }
     }
 
     /// The external ids that match, if the predicate lists them. Ids are texts, UUIDs and integers. A double without a fraction
     /// matches the equal integer, as it does elsewhere.
     pub fn external_ids(&self) -> Option<Vec<ExternalId>> {
-        let values = match self {
-            Predicate::Compare(Comparison::Eq, value) => std::slice::from_ref(value),
-            Predicate::Within(options) => options,
-            _ => return None,
-        };
+        let values = self.listed()?;
         let mut ids = Vec::with_capacity(values.len());
         for value in values {
             match ExternalId::from_value(value) {
@@ -107,6 +113,12 @@ impl Predicate {
         }
         Some(ids)
     }
+}
+
+/// Whether an index keeps values of this type in their order. It keeps all others in one place.
+fn is_ordered(value_type: ValueType) -> bool {
+    use ValueType::*;
+    value_type.is_number() || matches!(value_type, Null | Bool | String | Bytes | Uuid | Date | DateTime | Duration)
 }
 
 /// The integer that a double equals; `Some(None)` for a fraction. `None` if several integers may equal it, or if it is no double.

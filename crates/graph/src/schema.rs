@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{ElementKind, IdSpace, KeyId, LabelId};
 use crate::names::{HasName, Names};
-use crate::value::ValueType;
+use crate::predicate::Predicate;
+use crate::value::{Value, ValueType};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
@@ -146,6 +147,23 @@ impl Schema {
         self.indexes.iter().any(|index| index.of.kind == kind)
             || self.labels(kind).iter().any(|label| label.key.is_some())
             || self.labels(kind).iter().flat_map(|label| label.properties.iter()).any(is_searchable)
+    }
+
+    /// Whether a search for this property answers a predicate; `None` if only the stores can tell.
+    pub fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> Option<bool> {
+        let is_id = self.is_key(of.kind, of.label, of.key) && predicate.external_ids().is_some();
+        if is_id || self.index(of).is_some() && predicate.is_answered_by_index() {
+            return Some(true);
+        }
+        let encoding = self.property(of).map(|property| property.encoding).unwrap_or_default();
+        if matches!(encoding, Encoding::Searchable { .. }) { None } else { Some(false) }
+    }
+
+    /// The most elements that can match a predicate, if it lists ids, or values that are unique. Many elements may share null.
+    pub fn matches_max(&self, of: PropertyId, predicate: &Predicate) -> Option<u64> {
+        let is_unique = self.index(of).is_some_and(|index| index.unique) || self.is_key(of.kind, of.label, of.key);
+        let values = predicate.listed().filter(|values| is_unique && !values.contains(&Value::Null))?;
+        Some(values.len() as u64)
     }
 
     /// Whether this property is the external id of its elements.

@@ -159,6 +159,10 @@ impl<T: Through> GraphView for T {
         self.through()?.listed_shards(of, hashes)
     }
 
+    fn searched_shards(&self, of: PropertyId, predicate: &Predicate) -> Result<Option<Vec<u16>>> {
+        self.through()?.searched_shards(of, predicate)
+    }
+
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
         Through::fork(self)
     }

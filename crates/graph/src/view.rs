@@ -325,6 +325,16 @@ pub trait GraphView: Catalog {
         Ok(None)
     }
 
+    /// Of a graph in shards: those in which a search may find something, in order. It may ask the directory. `None` for one store.
+    fn searched_shards(&self, _of: PropertyId, _predicate: &Predicate) -> Result<Option<Vec<u16>>> {
+        Ok(None)
+    }
+
+    /// Of a graph in shards: one of them, with the ids of the graph.
+    fn shard_view(&self, _number: u16) -> Option<&dyn GraphView> {
+        None
+    }
+
     /// Another view of exactly the same graph, for another thread. `None` if there can be none: for a
     /// [`GraphWrite`](crate::GraphWrite), or if the graph has changed since the view was taken.
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {

@@ -105,7 +105,8 @@ pub fn stored_count(counts: &Statistics, kind: ElementKind, labels: Option<&[Lab
 
 /// The position of the filter to answer by an index; `None` if no index answers any. Elements have one of these labels.
 ///
-/// If indexes answer several filters, the one with the fewest candidates wins. If several have about as many, the first wins.
+/// If indexes answer several filters, one that finds a single element at most wins, and then the one with the fewest candidates. If several
+/// have about as many, the first wins.
 pub fn narrowest(
     catalog: &dyn Catalog,
     kind: ElementKind,
@@ -120,6 +121,14 @@ pub fn narrowest(
     let answered: Vec<usize> = (0..filters.len()).filter(answered).collect();
     if answered.len() < 2 {
         return Ok(answered.first().copied());
+    }
+    let finds_one = |at: &usize| {
+        let (key, predicate) = filters[*at];
+        let most = |label| catalog.schema().matches_max(PropertyId { kind, label, key }, predicate);
+        with_key(catalog, kind, labels, key).map(most).sum::<Option<u64>>().is_some_and(|most| most <= 1)
+    };
+    if let Some(one) = answered.iter().copied().find(finds_one) {
+        return Ok(Some(one)); // to count the candidates of others takes longer
     }
     let mut best = None;
     for at in answered {

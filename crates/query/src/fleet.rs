@@ -24,6 +24,11 @@ pub trait Fleet: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The node that has a shard; `None` if nodes do not search shards.
+    fn node_of_shard(&self, _shard: u16) -> Option<u16> {
+        None
+    }
+
     /// Gives each node its message, all at the same time, and waits within the limits of the query. One outcome for each message, in
     /// their order.
     fn run(&self, messages: Vec<(u16, Vec<u8>)>, limits: &ReadContext) -> Vec<Ran>;

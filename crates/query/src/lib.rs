@@ -180,7 +180,7 @@ impl Query {
             None => optimize::explain(&mut plan, view, &options.rules_off)?,
         };
         if let Some(fleet) = &options.fleet {
-            for (step, how) in explanation.steps.iter_mut().zip(execute::on_nodes(&plan, &**fleet)) {
+            for (step, how) in explanation.steps.iter_mut().zip(execute::on_nodes(&plan, &**fleet, view)) {
                 step.on_nodes = how.in_run;
                 step.between_nodes = how.meshed == Meshed::Taken;
                 step.in_parts = how.meshed == Meshed::InParts;

@@ -103,6 +103,12 @@ impl<V: Deref<Target: ShardRead>> Overlay<V> {
             && below.index(of).is_some() == self.schema.index(of).is_some()
     }
 
+    /// Whether the store, with the declarations that it has, answers a search.
+    fn is_searchable_below(&self, of: PropertyId, predicate: &Predicate) -> bool {
+        let ask = || self.below.is_searchable(of, predicate);
+        self.is_declared_below(of) && self.below.schema().is_searchable(of, predicate).unwrap_or_else(ask)
+    }
+
     /// Whether a property became the id of its vertices in this transaction.
     fn is_new_key(&self, of: PropertyId) -> bool {
         self.schema.is_key(of.kind, of.label, of.key) && !self.below.schema().is_key(of.kind, of.label, of.key)
@@ -179,11 +185,7 @@ impl<V: Deref<Target: ShardRead>> Catalog for Overlay<V> {
     }
 
     fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
-        if self.is_declared_below(of) && usize::from(of.label.0) < self.below.schema().labels(of.kind).len() {
-            return self.below.is_searchable(of, predicate);
-        }
-        let is_key = self.schema.is_key(of.kind, of.label, of.key) && predicate.external_ids().is_some();
-        is_key || self.schema.index(of).is_some() && predicate.is_answered_by_index()
+        self.schema.is_searchable(of, predicate).unwrap_or_else(|| self.is_searchable_below(of, predicate))
     }
 
     fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {

@@ -218,7 +218,7 @@ impl<V: Deref<Target: ShardRead>> Overlay<V> {
     ) -> Result<ElementIds> {
         let filter = Filter { key: of.key, predicate: predicate.clone() };
         let scan = Scan { filters: vec![filter], ..Scan::of(of.label) };
-        if self.is_declared_below(of) && self.below.is_searchable(of, predicate) {
+        if self.is_searchable_below(of, predicate) {
             if self.is_as_below(of.kind, of.label, &scan) {
                 let found = self.below.search(of, predicate, cursor, limit)?;
                 return found.ok_or_else(|| GraphError::corrupt("a store that does not search what it said it would"));

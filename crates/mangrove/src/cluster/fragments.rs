@@ -6,7 +6,8 @@
 //!     │◀─────────────────────────────── what they gave ──┤
 //!     │◀──────────────────────────── or: which schema? ──┤ and the client says it all again, with the schema
 //! ```
-//! If a query begins with ids, the client sends these, each to the node that has the home of the vertex.
+//! If a query begins with ids, the client sends these, each to the node that has the home of the vertex. If it begins with a lookup by a value,
+//! the client names the shards that may have it, each to a node that has the shard.
 //!
 //! A node reads the shards that it has, and nothing else: it asks no other node, so nodes cannot wait for each other in a circle. The
 //! client keeps the point of the log meanwhile. If steps read anything more, the client runs them.
@@ -129,6 +130,10 @@ impl Fleet for CutFleet {
         let mut nodes = self.placement.homes(None, &id).map(|shard| self.nodes.node_of(shard));
         let first = nodes.next()?;
         nodes.all(|other| other == first).then_some(first)
+    }
+
+    fn node_of_shard(&self, shard: u16) -> Option<u16> {
+        Some(self.nodes.node_of(shard))
     }
 
     fn run(&self, messages: Vec<(u16, Vec<u8>)>, limits: &ReadContext) -> Vec<Ran> {

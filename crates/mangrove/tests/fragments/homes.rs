@@ -20,12 +20,12 @@ const BY_ID: [&str; 14] = [
     "g.V().hasId('v8', 'v9').inE().count()",
 ];
 
-fn homes_off() -> QueryOptions {
+pub(super) fn homes_off() -> QueryOptions {
     QueryOptions { rules_off: vec!["homes".into()], ..QueryOptions::default() }
 }
 
 /// What a query gives, and its warnings.
-fn told(db: &Database, text: &str, options: &QueryOptions) -> (Vec<String>, Vec<String>) {
+pub(super) fn told(db: &Database, text: &str, options: &QueryOptions) -> (Vec<String>, Vec<String>) {
     let mut stream = db.query(text, &Parameters::new(), options).unwrap_or_else(|error| panic!("{text}: {error}"));
     let results = stream.results().unwrap_or_else(|error| panic!("{text}: {error}"));
     let shown = (0..results.len()).map(|at| mangrove::json::to_string(&results.get(at))).collect();
@@ -92,7 +92,7 @@ fn ids_may_be_parameters_and_generated() {
 
 #[test]
 fn another_node_looks_ids_up_when_one_ends() {
-    go_on_without_a_node(&BY_ID, 48, &homes_off());
+    go_on_without_a_node(&BY_ID, &|db| load(db, 48), &homes_off());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Steps of queries at the nodes of a graph: they give what one process gives, and end as it does.
 
 mod homes;
+mod lookups;
 mod mesh;
 mod shards;
 
@@ -266,10 +267,10 @@ fn warnings_and_errors_are_those_of_one_process() {
 
 /// Asks before and after the end of a node whose shards others have. The answers must be those of `stepwise` options, and nodes run steps of
 /// the first query.
-fn go_on_without_a_node(queries: &[&str], seed: u64, stepwise: &QueryOptions) {
+fn go_on_without_a_node(queries: &[&str], load: &dyn Fn(&Database), stepwise: &QueryOptions) {
     let mut cluster = Cluster::start(3, 2, 6);
     let db = cluster.connect();
-    load(&db, seed);
+    load(&db);
     let ask = |options: &QueryOptions| -> Vec<Vec<String>> {
         queries.iter().map(|text| answers(&db, text, options).unwrap()).collect()
     };
@@ -284,7 +285,7 @@ fn go_on_without_a_node(queries: &[&str], seed: u64, stepwise: &QueryOptions) {
 
 #[test]
 fn queries_go_on_when_a_node_ends() {
-    go_on_without_a_node(&SHIPPED, 9, &off());
+    go_on_without_a_node(&SHIPPED, &|db| load(db, 9), &off());
 }
 
 /// Rounds that go on for long, each with steps that nodes run.

@@ -49,7 +49,7 @@ use crate::execute::run::portion::Portioned;
 use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::fragment::{Fragment, Reach};
 use crate::plan::keys::{any_column, read_of_all, takes_maps};
-use crate::plan::locate::{run_length, run_length_of_ids};
+use crate::plan::locate::{run_length, run_length_from_start};
 use crate::plan::mesh;
 use crate::plan::parts::Parts;
 use crate::plan::paths::{PATHS, PathMode, last_uses};
@@ -61,7 +61,7 @@ use crate::stack::deep;
 pub struct NodesRole {
     /// They run fragments.
     pub fragments: bool,
-    /// They look up the ids with which it begins.
+    /// They look up the ids or values with which it begins.
     pub homes: bool,
     /// Traversers go from node to node, if at least so many are expected to move.
     pub mesh: Option<f64>,
@@ -105,7 +105,7 @@ struct ChainRole<'a> {
     helpers: Option<Reach>,
     /// The source of the query, if nodes may run some of the steps.
     fleet: Option<&'a SourceConfig>,
-    /// It begins with ids that the nodes look up.
+    /// It begins with ids or values that the nodes look up.
     homes: bool,
     /// The source of the query, and how many traversers must be expected to move before they go from node to node.
     mesh: Option<(&'a SourceConfig, f64)>,
@@ -139,7 +139,7 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
     let mut links = Vec::with_capacity(steps.len());
     let run_at = |at: usize| match place.fleet {
         None => 0,
-        Some(_) if at == 0 && place.homes => run_length_of_ids(steps),
+        Some(_) if at == 0 && place.homes => run_length_from_start(steps),
         Some(_) => run_length(&steps[at..]),
     };
     let next_run = |at: usize| if place.fleet.is_some() { (at..steps.len()).find(|at| run_at(*at) > 0) } else { None };

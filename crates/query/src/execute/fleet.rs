@@ -6,11 +6,12 @@
 //! ```
 //! A step that reads the graph costs a round of messages, because the graph is elsewhere. A run of steps costs one round
 //! (ZipG, SIGMOD'17, §5.3; Grasper, SoCC'19, §4). [`locate`](crate::plan::locate) says which steps are runs. If a query begins with ids,
-//! its first portion is these ids: the nodes look them up, and then run the steps behind.
+//! its first portion is these ids: the nodes look them up, and then run the steps behind. If it begins with values that an index finds, its first
+//! portion is the shards that may have them: the nodes search these.
 //!
 //! Invariants
-//! 1. Only elements, or ids, and row numbers travel there. Bulks, scopes, paths, labels and sacks stay here, and results take those of the row
-//!    that they came from.
+//! 1. Only elements, or ids, or numbers of shards, and row numbers travel there. Bulks, scopes, paths, labels and sacks stay here, and
+//!    results take those of the row that they came from.
 //! 2. What a node does not run, to the end and without an error, is run here. So results and errors are the same as without nodes.
 //! 3. The results of a portion take at most an eighth of the query's memory.
 
@@ -22,13 +23,14 @@ use mangrove_graph::{ElementKind, Value};
 use crate::error::Result;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
-use crate::execute::data::message::{Answer, MessageHead, message};
+use crate::execute::data::message::{Answer, MessageHead, message, shard_number};
 use crate::execute::run::chain::{Chain, Input, Once, Op, PART};
 use crate::execute::run::context::Context;
 use crate::execute::run::memory::HasBudget;
 use crate::execute::run::pace::bytes_target;
 use crate::execute::run::portion::Portions;
 use crate::fleet::{Fleet, Ran};
+use crate::plan::locate::lookup_at_start;
 use crate::plan::paths::PathMode;
 use crate::plan::{Plan, SourceConfig, Step, Traversal};
 use crate::profile::Messages;
@@ -49,6 +51,15 @@ pub struct FleetOp {
     portions: Portions,
     scopes: usize,
     refusals: u32,
+}
+
+/// What traversers of a message are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Travelling {
+    Elements,
+    Ids,
+    /// Numbers of shards.
+    Shards,
 }
 
 /// The rows of a portion that a node has.
@@ -74,7 +85,7 @@ impl FleetOp {
             return Ok(None);
         }
         let Some(fleet) = cx.shared.fleet.clone() else { return Ok(None) };
-        let Some(parts) = parts(&*fleet, &portion.items, self.ids.is_some()) else { return Ok(None) };
+        let Some(parts) = parts(&*fleet, &portion.items, self.travelling()) else { return Ok(None) };
         let Some(messages) = self.messages(cx, portion, &parts) else {
             self.refusals = REFUSALS_MAX;
             return Ok(None);
@@ -147,10 +158,31 @@ impl FleetOp {
         cx.warn_unknown_id(ElementKind::Vertex, ids.get(*first as usize)?, unknown.len() - 1).ok()
     }
 
-    /// The portion as it travels: the ids of the query, if it begins with them.
-    fn travelling(&self, portion: &Batch) -> Option<Batch> {
-        let ids = self.ids.as_ref()?;
-        Some(portion.moved(&vec![0; ids.len()], Items::Values(ids.clone()), PathMode::Off))
+    fn travelling(&self) -> Travelling {
+        match (&self.ids, self.plan.traversal.steps.first().map(|node| &node.step)) {
+            (Some(_), _) => Travelling::Ids,
+            (None, Some(Step::Scan { .. })) => Travelling::Shards,
+            (None, _) => Travelling::Elements,
+        }
+    }
+
+    /// What travels for the first portion of a query: the ids that it begins with, or the shards that may have the values.
+    fn beginning(&self, cx: &Context<'_, '_>, portion: &Batch) -> Option<Batch> {
+        let values = match (&self.ids, self.travelling()) {
+            (Some(ids), _) => ids.clone(),
+            (None, Travelling::Shards) => self.searched(cx)?.into_iter().map(|shard| Value::Int64(shard.into())).collect(),
+            (None, _) => return None,
+        };
+        Some(portion.moved(&vec![0; values.len()], Items::Values(values), PathMode::Off))
+    }
+
+    /// The shards to search; `None` if that is as well done here.
+    fn searched(&self, cx: &Context<'_, '_>) -> Option<Vec<u16>> {
+        let steps = &self.plan.traversal.steps;
+        let (of, predicate) = lookup_at_start(steps)?.sought(cx.view())?;
+        let shards = cx.view().searched_shards(of, predicate).ok()??;
+        // Here, the search of one shard is one message, too.
+        Some(shards).filter(|shards| shards.len() + steps.len() > 2 && !shards.is_empty())
     }
 
     /// Adds to the profile of the last step, if there is one.
@@ -164,16 +196,21 @@ impl FleetOp {
     }
 }
 
-/// The rows of each node; `None` if they are not all elements of one kind, or ids of which it is known where they are.
-fn parts(fleet: &dyn Fleet, items: &Items, are_ids: bool) -> Option<Vec<Part>> {
+/// The rows of each node; `None` if they are not all elements of one kind, or ids or shards of which it is known where they are.
+fn parts(fleet: &dyn Fleet, items: &Items, travelling: Travelling) -> Option<Vec<Part>> {
     let mut parts: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
     let mut add = |(row, node): (u32, u16)| parts.entry(node).or_default().push(row);
     match items {
         Items::Vertices(ids) => (0..).zip(ids.iter().map(|id| fleet.node_of_vertex(*id))).for_each(&mut add),
         Items::Edges(edges) => (0..).zip(edges.iter().map(|edge| fleet.node_of_edge(edge))).for_each(&mut add),
-        Items::Values(ids) if are_ids => {
+        Items::Values(ids) if travelling == Travelling::Ids => {
             for (row, id) in (0..).zip(ids) {
                 add((row, fleet.node_of_id(id)?));
+            }
+        }
+        Items::Values(shards) if travelling == Travelling::Shards => {
+            for (row, shard) in (0..).zip(shards) {
+                add((row, fleet.node_of_shard(shard_number(shard)?)?));
             }
         }
         _ => return None,
@@ -194,8 +231,8 @@ impl Op for FleetOp {
             if portion.is_empty() {
                 return Ok(None);
             }
-            let travelling = self.travelling(&portion);
-            match self.run_there(cx, travelling.as_ref().unwrap_or(&portion))? {
+            let beginning = self.beginning(cx, &portion);
+            match self.run_there(cx, beginning.as_ref().unwrap_or(&portion))? {
                 Some(given) => {
                     self.portions.became(portion.len(), given.len());
                     if !given.is_empty() {

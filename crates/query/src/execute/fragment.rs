@@ -2,19 +2,19 @@
 
 use std::time::Instant;
 
-use mangrove_graph::{GraphView, ReadContext, record};
+use mangrove_graph::{ElementIds, GraphView, ReadContext, Value, record};
 
 use crate::execute::compile;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
-use crate::execute::data::message::{ANSWER_BYTES_MAX, Answer, MessageHead, read_message};
+use crate::execute::data::message::{ANSWER_BYTES_MAX, Answer, MessageHead, read_message, shard_number};
 use crate::execute::data::path;
 use crate::execute::run::chain::Once;
 use crate::execute::run::context::{Context, QueryState};
 use crate::options::{Graph, QueryOptions};
-use crate::plan::Plan;
-use crate::plan::locate::{ids_at_start, is_run};
+use crate::plan::locate::{FOUND_MAX, ids_at_start, is_run, lookup_at_start};
 use crate::plan::paths::PathMode;
+use crate::plan::{Plan, StepNode, Traversal};
 
 /// The most bytes that the steps may hold meanwhile.
 const HELD_BYTES_MAX: usize = 64 << 20;
@@ -25,12 +25,12 @@ const HELD_BYTES_MAX: usize = 64 << 20;
 pub fn run_fragment(message: &[u8], view: &dyn GraphView, limits: &ReadContext) -> Option<Vec<u8>> {
     let (head, plan, Batch { items, .. }) = read_message(message)?;
     let mut plan = Plan::from_bytes(plan).ok()?;
-    let are_ids = ids_at_start(&plan.traversal.steps).is_some();
-    plan.traversal.steps.drain(..usize::from(are_ids));
-    if !is_run(&plan.traversal.steps) {
+    let steps = &mut plan.traversal.steps;
+    let (are_ids, are_shards) = (ids_at_start(steps).is_some(), lookup_at_start(steps).is_some());
+    let first = if are_ids || are_shards { Some(steps.remove(0)) } else { None };
+    if !is_run(steps) {
         return None;
     }
-    let (rows, Wanted { elements, at, unknown }) = (items.len(), Wanted::of(items, are_ids, view)?);
     let options = QueryOptions {
         timeout: limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
         cancel: limits.cancel.clone(),
@@ -40,6 +40,11 @@ pub fn run_fragment(message: &[u8], view: &dyn GraphView, limits: &ReadContext) 
     };
     let mut shared = QueryState::new(&plan.source, options, head.mode);
     shared.may_go_deep = head.may_go_deep;
+    let (rows, lookup) = (items.len(), first.filter(|_| are_shards));
+    let Wanted { elements, at, unknown } = match lookup {
+        Some(lookup) => Wanted::searched(items, lookup, view, &mut shared)?,
+        None => Wanted::of(items, are_ids, view)?,
+    };
     let mut chain = compile::serial(&plan.traversal, None).ok()?;
     chain.reset(rows);
     let graph = &mut Graph::Read(view);
@@ -80,6 +85,32 @@ impl Wanted {
             }
             _ => None,
         }
+    }
+
+    /// What each of some shards has; `None` if these are many.
+    fn searched(items: Items, lookup: StepNode, view: &dyn GraphView, shared: &mut QueryState) -> Option<Self> {
+        let Items::Values(shards) = items else { return None };
+        let sought = lookup_at_start(std::slice::from_ref(&lookup))?;
+        let none = ElementIds::none(sought.kind);
+        sought.sought(view)?; // nobody scans for somebody else
+        let mut chain = compile::serial(&Traversal { steps: vec![lookup] }, None).ok()?;
+        let (mut found, mut at) = (Vec::new(), Vec::new());
+        for (row, shard) in (0..).zip(&shards) {
+            let shard = view.shard_view(shard_number(shard)?)?;
+            let mut cx = Context { graph: &mut Graph::Read(shard), shared: &mut *shared };
+            let paths = cx.mode().has_paths().then(|| vec![None]);
+            let mut start = Once::new(Batch { paths, ..Batch::new(Items::Values(vec![Value::Null])) });
+            chain.reset(1);
+            while let Some(batch) = chain.pull(&mut cx, &mut start).ok()? {
+                at.extend(std::iter::repeat_n(row, batch.len()));
+                found.push(batch);
+                if at.len() > FOUND_MAX {
+                    return None;
+                }
+            }
+        }
+        let elements = if at.is_empty() { none.into() } else { Batch::joined(found).items };
+        Some(Self { elements, at, unknown: Vec::new() })
     }
 }
 

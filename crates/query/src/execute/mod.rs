@@ -30,7 +30,7 @@ mod stages;
 use std::sync::Arc;
 use std::time::Instant;
 
-use mangrove_graph::Value;
+use mangrove_graph::{Catalog, Value};
 
 use crate::computed::Computed;
 use crate::error::{QueryError, Result};
@@ -38,11 +38,11 @@ use crate::fleet::{Fleet, MeshFleet};
 use crate::options::{Graph, OnProfile, QueryOptions};
 use crate::plan::apart::whole_because;
 use crate::plan::facts::{Reads, Writes};
-use crate::plan::locate::{ids_at_start, in_runs};
+use crate::plan::locate::{FOUND_MAX, ids_at_start, in_runs, lookup_at_start, takes_first};
 use crate::plan::mesh::{Meshed, at_start, in_mesh};
 use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Step, StepNode};
 use crate::profile::Profile;
 
 use compile::NodesRole;
@@ -101,6 +101,7 @@ impl Execution {
         let fleet = options.fleet.clone().filter(|_| matches!(graph, Graph::Read(_)) && may_leave(&plan, one_by_one));
         let help = if one_by_one { None } else { Self::help(&plan, graph, &options) };
         let (profiling, on_profile) = (options.is_profiled(), options.on_profile.clone());
+        let is_of_part = options.start.is_some();
         let mut shared = QueryState::new(&plan.source, options, mode);
         if writes.any_of(Writes::EFFECTS) {
             let mut gathered = Vec::new();
@@ -121,7 +122,9 @@ impl Execution {
             shared.counters = Some(Counters::of(&plan.traversal));
             profile = Some(Profile::of(&plan.traversal));
         }
-        let nodes = fleet.as_ref().map_or(NodesRole::default(), |fleet| nodes_role(&plan, mode, &**fleet));
+        let nodes = fleet.as_ref().map_or(NodesRole::default(), |fleet| nodes_role(&plan, mode, &**fleet, graph.view()));
+        // A part of the graph is searched where the query is.
+        let nodes = NodesRole { homes: nodes.homes && !is_of_part, ..nodes };
         let mut chain = compile::root(&plan, mode, help.as_ref().map(Help::reach), nodes)?;
         (shared.help, shared.fleet) = (help, fleet);
         chain.reset(1);
@@ -281,20 +284,33 @@ fn may_leave(plan: &Plan, one_by_one: bool) -> bool {
 }
 
 /// What the nodes may do for a plan that they may run steps of.
-fn nodes_role(plan: &Plan, mode: PathMode, fleet: &dyn Fleet) -> NodesRole {
+fn nodes_role(plan: &Plan, mode: PathMode, fleet: &dyn Fleet, catalog: &dyn Catalog) -> NodesRole {
     let source = &plan.source;
     let is_bare = mode == PathMode::Off && source.sack.is_none() && !source.bulk_off && !source.mesh_off;
     let mesh = fleet.mesh().filter(|_| is_bare).map(MeshFleet::moved_min);
     let goes = mesh.is_some_and(|moved_min| at_start(&plan.traversal.steps, moved_min).is_some());
     // A path would begin with what only the nodes know.
     let may_begin = !source.fragments_off && !source.homes_off && mode != PathMode::Full && !goes;
-    let homes = may_begin && ids_at_start(&plan.traversal.steps).is_some_and(|ids| are_located(fleet, ids));
+    let homes = may_begin
+        && match ids_at_start(&plan.traversal.steps) {
+            Some(ids) => are_located(fleet, ids),
+            None => !source.index_off && fleet.node_of_shard(0).is_some() && finds_few(&plan.traversal.steps, catalog),
+        };
     NodesRole { fragments: !source.fragments_off, homes, mesh }
 }
 
 /// Whether it is known which nodes have the vertices with these ids.
 fn are_located(fleet: &dyn Fleet, ids: &[Value]) -> bool {
     !ids.is_empty() && ids.iter().all(|id| fleet.node_of_id(id).is_some())
+}
+
+/// Whether steps begin with values that an index finds, and most likely with few elements that have them.
+fn finds_few(steps: &[StepNode], catalog: &dyn Catalog) -> bool {
+    let Some((of, predicate)) = lookup_at_start(steps).and_then(|lookup| lookup.sought(catalog)) else { return false };
+    match catalog.schema().matches_max(of, predicate) {
+        Some(most) => most <= FOUND_MAX as u64,
+        None => steps[0].estimate.is_none_or(|expected| expected <= FOUND_MAX as f64) && !takes_first(&steps[1..]),
+    }
 }
 
 /// How the nodes of a graph run a step, together with steps beside it.
@@ -305,11 +321,11 @@ pub(crate) struct OnNodes {
 }
 
 /// For each step of a plan with estimates, in the order of its outline, how nodes run it.
-pub(crate) fn on_nodes(plan: &Plan, fleet: &dyn Fleet) -> Vec<OnNodes> {
+pub(crate) fn on_nodes(plan: &Plan, fleet: &dyn Fleet, catalog: &dyn Catalog) -> Vec<OnNodes> {
     if !may_leave(plan, compile::one_by_one(plan)) {
         return Vec::new();
     }
-    let role = nodes_role(plan, paths::path_mode(plan, plan.traversal.touches().0), fleet);
+    let role = nodes_role(plan, paths::path_mode(plan, plan.traversal.touches().0), fleet, catalog);
     let meshed = role.mesh.map_or(Vec::new(), |moved_min| in_mesh(&plan.traversal, moved_min));
     let runs = in_runs(&plan.traversal, role.homes);
     let how = |(at, in_run): (usize, bool)| {

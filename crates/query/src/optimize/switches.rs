@@ -22,7 +22,7 @@ pub(super) const FRAGMENTS: Rule = Rule {
 
 pub(super) const HOMES: Rule = Rule {
     name: "homes",
-    description: "a query that begins with ids begins at the nodes that have these vertices",
+    description: "a query that begins with ids, or with values that an index finds, begins at the nodes that have the elements",
     way: Way::Switch(|source| source.homes_off = true),
 };
 

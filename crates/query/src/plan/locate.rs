@@ -9,17 +9,20 @@
 //! traverser stands on when it comes. A vertex is stored with its edges, and an edge with its source. A run has one hop at
 //! most: what is stored with a neighbour may be elsewhere, so a neighbour begins another run.
 //!
-//! A query that begins with the ids of vertices begins with a run, if it is known which nodes have them: these look the vertices up.
+//! A query that begins with the ids of vertices begins with a run, if it is known which nodes have them: these look the vertices up. So does one
+//! that begins with values that an index finds: the nodes search their shards.
 
-use mangrove_graph::{Direction, ElementKind, Token, Value};
+use mangrove_graph::{Catalog, Direction, ElementKind, Predicate, PropertyId, Token, Value};
 
 use super::facts::{Flow, Gives, Reads, Writes};
-use super::{By, EndOf, HasKey, Step, StepNode, Traversal};
+use super::{By, EndOf, HasKey, Name, Scope, Step, StepNode, Traversal};
 
 /// Steps that read less often are as quick one by one.
 const CALLS_MIN: usize = 2;
 /// Of more vertices than this, the query looks the ids up itself.
 const IDS_MAX: usize = 1 << 12;
+/// Nodes do not look up more values than these, and refuse a lookup that finds more elements.
+pub const FOUND_MAX: usize = 1 << 12;
 /// What the message has not: other parts of the graph, where a traverser was, and what it shares with others.
 const ELSEWHERE: Reads = Reads::GRAPH
     .and(Reads::PATH)
@@ -57,10 +60,63 @@ pub fn ids_at_start(steps: &[StepNode]) -> Option<&[Value]> {
     Some(&ids[..]).filter(|ids| is_plain && ids.len() <= IDS_MAX)
 }
 
-/// The same as [`run_length`] for steps that begin with [ids](ids_at_start): to look them up is a call, too.
-pub fn run_length_of_ids(steps: &[StepNode]) -> usize {
-    let behind = ids_at_start(steps).map_or(0, |_| length_after(&steps[1..], 1));
-    if behind == 0 { 0 } else { 1 + behind }
+/// Elements of one label, by what they have.
+#[derive(Clone, Copy)]
+pub struct Lookup<'a> {
+    pub kind: ElementKind,
+    label: &'a Name,
+    filters: &'a [(Name, Predicate)],
+}
+
+/// The lookup with which the steps begin, if nodes may do it where an index finds the elements.
+pub fn lookup_at_start(steps: &[StepNode]) -> Option<Lookup<'_>> {
+    let StepNode { step: Step::Scan { kind, ids: None, labels: Some(labels), also, filters }, labels: names, .. } =
+        steps.first()?
+    else {
+        return None;
+    };
+    let [label] = &labels[..] else { return None };
+    let is_plain = also.is_empty() && names.is_empty();
+    is_plain.then_some(Lookup { kind: *kind, label, filters })
+}
+
+impl<'a> Lookup<'a> {
+    /// The values to search for, if a filter lists them, and the key of the label or an index finds them. The one that finds the fewest elements, if
+    /// that is known.
+    pub fn sought(self, catalog: &dyn Catalog) -> Option<(PropertyId, &'a Predicate)> {
+        let (schema, kind) = (catalog.schema(), self.kind);
+        let label = schema.label(kind, self.label)?;
+        let properties = schema.label_schema(kind, label)?;
+        // An index lacks the vertices that carry the label as a further one.
+        if kind == ElementKind::Vertex && schema.are_carried_elsewhere(&[label]) {
+            return None;
+        }
+        let of = |(name, predicate): &'a (Name, Predicate)| {
+            let key = properties.property(schema.key(name)?)?.key;
+            let of = PropertyId { kind, label, key };
+            let are_few = predicate.listed().is_some_and(|values| values.len() <= FOUND_MAX);
+            (are_few && catalog.is_searchable(of, predicate)).then_some((of, predicate))
+        };
+        let found = self.filters.iter().filter_map(of);
+        found.min_by_key(|(of, predicate)| schema.matches_max(*of, predicate).unwrap_or(u64::MAX))
+    }
+}
+
+/// Whether some step takes the first traversers that come, and not all are needed before.
+pub fn takes_first(steps: &[StepNode]) -> bool {
+    let mut until = steps.iter().take_while(|node| node.step.facts().flow != Flow::Barrier);
+    until.any(|node| matches!(node.step, Step::Range { high: Some(_), scope: Scope::Global, .. }))
+}
+
+/// The same as [`run_length`] for steps that begin with [ids](ids_at_start): to look them up is a call, too. A [lookup](lookup_at_start) is worth
+/// a message by itself, because it asks several shards.
+pub fn run_length_from_start(steps: &[StepNode]) -> usize {
+    let behind = || length_after(&steps[1..], 1);
+    match (ids_at_start(steps), lookup_at_start(steps)) {
+        (Some(_), _) => Some(behind()).filter(|behind| *behind > 0).map_or(0, |behind| 1 + behind),
+        (None, Some(_)) => 1 + behind(),
+        (None, None) => 0,
+    }
 }
 
 /// The length of a run behind something that saves so many calls already.
@@ -87,9 +143,9 @@ pub fn is_run(steps: &[StepNode]) -> bool {
     steps.iter().try_fold(Stand::Here, next).is_some()
 }
 
-/// For each step, in the order of the [`outline`](super::outline::outline), whether it is in a run. The first run may begin with ids.
-pub fn in_runs(traversal: &Traversal, of_ids: bool) -> Vec<bool> {
-    let (mut marks, first) = (Vec::new(), if of_ids { run_length_of_ids(&traversal.steps) } else { 0 });
+/// For each step, in the order of the [`outline`](super::outline::outline), whether it is in a run. The first run may begin with ids or a lookup.
+pub fn in_runs(traversal: &Traversal, from_start: bool) -> Vec<bool> {
+    let (mut marks, first) = (Vec::new(), if from_start { run_length_from_start(&traversal.steps) } else { 0 });
     mark(traversal, first, true, false, &mut marks);
     marks
 }

@@ -48,7 +48,12 @@ fn a_run_may_begin_with_the_ids_of_a_query() {
     assert_eq!(runs("g.V(1).out('knows').has('age', gt(3)).values('name')"), 4, "the neighbours begin another run");
     assert_eq!(runs("g.V(1).outE('created').has('weight', gt(0.5)).inV()"), 3);
     assert_eq!(runs("g.V().hasId(1).values('name')"), 2, "these are ids, too");
+    assert_eq!(runs("g.V().has('person', 'name', 'marko')"), 1, "several shards are asked");
+    assert_eq!(runs("g.V().has('person', 'name', 'marko').values('age')"), 2);
+    assert_eq!(runs("g.V().has('person', 'name', 'marko').out('knows').values('name')"), 2);
     for text in [
+        "g.V().has('name', 'marko').values('age')",
+        "g.V().has('person', 'name', 'marko').as('a').out('knows').select('a')",
         "g.V(1)",
         "g.V(1).label()",
         "g.V(1).valueMap()",

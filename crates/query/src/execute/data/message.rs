@@ -4,9 +4,10 @@
 //!   message   path mode, depth, most bytes, bytes of the plan | plan | traversers
 //!   answer    warnings, rows of the message whose id no vertex has | results, whose scopes are rows of the message
 //! ```
-//! Traversers stand on elements, or on the ids of vertices that the node is to look up.
+//! Traversers stand on elements, on the ids of vertices that the node is to look up, or on the numbers of shards that it is to search.
 //! Paths, labels and sacks stay with the query. An answer tells what became of them since.
 
+use mangrove_graph::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::execute::data::batch::Batch;
@@ -45,6 +46,11 @@ pub fn read_message(bytes: &[u8]) -> Option<(MessageHead, &[u8], Batch)> {
     let (plan, traversers) = rest.split_at_checked(usize::try_from(length).ok()?)?;
     let (_, batch) = sent::from_bytes(traversers)?;
     Some((head, plan, batch))
+}
+
+/// The shard that a traverser of a message stands on; `None` if that is none.
+pub fn shard_number(value: &Value) -> Option<u16> {
+    u16::try_from(value.as_i64()?).ok()
 }
 
 /// What a node says.

@@ -367,6 +367,45 @@ mod tests {
         }
     }
 
+    /// Who knows the declarations need not ask a store whether its index answers.
+    #[test]
+    fn a_predicate_says_whether_an_index_answers_it() {
+        use Comparison::*;
+        let operands = [
+            Value::Null,
+            Value::Bool(true),
+            Value::Int64(3),
+            Value::Float64(f64::NAN),
+            "a".into(),
+            Value::Bytes([1, 2].into()),
+            Uuid::from_u128(1).into(),
+            Date(1).into(),
+            DateTime { seconds: 1, nanos: 0, offset_seconds: 0 }.into(),
+            Duration { seconds: 1, nanos: 0 }.into(),
+            Value::list(vec![Value::Null]),
+        ];
+        let mut predicates: Vec<Predicate> =
+            vec![Predicate::Within(Vec::new().into()), Predicate::Without(Vec::new().into())];
+        for operand in &operands {
+            predicates.extend([Eq, Neq, Lt, Lte, Gt, Gte].map(|comparison| Predicate::Compare(comparison, operand.clone())));
+            predicates.push(Predicate::Within(vec![operand.clone()].into()));
+            predicates.push(Predicate::Within(vec![operand.clone(), Value::Int64(7)].into()));
+        }
+        let tests = [TextTest::StartsWith, TextTest::EndsWith, TextTest::Contains];
+        predicates.extend(tests.map(|test| Predicate::Text(test, "a".into())));
+        predicates.push(Predicate::TypeOf([ValueType::Null].into()));
+        predicates.push(Predicate::Not(Box::new(Predicate::eq("a"))));
+        let pairs = predicates.iter().flat_map(|a| predicates.iter().map(move |b| vec![a.clone(), b.clone()]));
+        let both = pairs.flat_map(|pair| {
+            let either = Predicate::Or(pair.clone());
+            [Predicate::And(pair.clone()), Predicate::And(vec![either.clone(), pair[0].clone()]), either]
+        });
+        for predicate in both.chain(predicates.iter().cloned()) {
+            let is_answered = parts(&predicate, TypeSet::default()).is_some();
+            assert_eq!(is_answered, predicate.is_answered_by_index(), "{predicate}");
+        }
+    }
+
     #[test]
     fn the_longest_entry_fits_a_key() {
         let cell = Cell::One(Value::string("\0".repeat(1000)));
