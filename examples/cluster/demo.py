@@ -180,6 +180,7 @@ def serving(address, port=0):
             found = re.search(r"ws://\S+/gremlin", said)
             if not found:
                 raise Wrong(f"the server does not start: {said}{process.stderr.read()}")
+            threading.Thread(target=process.stderr.read, daemon=True).start()
             yield found[0]
         finally:
             process.kill()
@@ -231,11 +232,11 @@ class Writer(threading.Thread):
         self.db, self.stopped, self.moments, self.acknowledged, self.errors = db, threading.Event(), [], [], []
         db.query("g.addV('hub').property(id, 'hub').addV('number').property('n', 0).as('a').V('hub').addE('to').to('a')")
         self.acknowledged.append(0)
+        self.tried = 0
 
     def run(self):
-        number = 0
         while not self.stopped.is_set():
-            number += 1
+            number = self.tried = self.tried + 1
             try:
                 self.db.query("g.addV('number').property('n', i).as('a').V('hub').addE('to').to('a')", {"i": number}, timeout=60)
             except mg.MangroveError as error:
@@ -381,10 +382,11 @@ def restored(writer, backup, acknowledged, before, directory):
     there = json.loads(done.stdout)
     numbers = there["numbers"]
     lost, doubled = set(writer.acknowledged[:acknowledged]) - set(numbers), len(numbers) - len(set(numbers))
-    print(f"commit {backup['commit']:,}, {backup['size_mb']} MB: {len(numbers):,} of the vertices, of which {acknowledged:,} were acknowledged before; lost {len(lost)}, doubled {doubled}")
+    strange = set(numbers) - set(range(writer.tried + 1))
+    print(f"commit {backup['commit']:,}, {backup['size_mb']} MB: {len(numbers):,} of the vertices, of which {acknowledged:,} were acknowledged before; lost {len(lost)}, doubled {doubled}, never written {len(strange)}")
     links = {label: before[label] for label in ("route", "link")}
-    if lost or doubled or sorted(numbers) != sorted(there["linked"]) or there["links"] != links or there["check"]:
-        raise Wrong(f"the restored graph: lost {sorted(lost)[:10]}, edges {len(there['linked'])}, {there['links']}, not {links}, {there['check']}")
+    if lost or doubled or strange or sorted(numbers) != sorted(there["linked"]) or there["links"] != links or there["check"]:
+        raise Wrong(f"the restored graph: lost {sorted(lost)[:10]}, never written {sorted(strange)[:10]}, edges {len(there['linked'])}, {there['links']}, not {links}, {there['check']}")
 
 
 def told(*words):
@@ -447,9 +449,12 @@ def run(directory, edges, replicas, short):
         except BaseException:
             for out in sorted(short.glob("*/node-*.log")):
                 print(f"{out} ends with:\n{out.read_text()[-2000:]}", file=sys.stderr)
+            try:
+                c.down()
+            except Exception as error:  # the first error says more
+                print(f"the nodes do not end: {error}", file=sys.stderr)
             raise
         finally:
-            c.down()
             ray.shutdown()
     if different:
         raise Wrong("\n".join(different))

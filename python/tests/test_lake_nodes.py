@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -174,6 +175,25 @@ def test_nodes_and_clients_show_certificates(lake, tmp_path):
             mg.connect(started.address.split("?")[0])
     finally:
         started.end()
+
+
+def test_nodes_that_run_keep_their_lake(lake, nodes, tmp_path):
+    other = tmp_path / "other" / "air.graph.yml"
+    shutil.copytree(lake.parent, other.parent)
+    done = command("cluster", "up", "air", "--lake", other, "--nodes", 3, "--data", nodes.directory)
+    assert done.returncode != 0 and f"reads another lake: {lake}" in done.stderr, done.stderr
+    nodes.up()
+    assert all(f"node-{node} runs already" in nodes.said for node in range(3)), nodes.said
+
+
+def test_down_names_a_node_that_does_not_end(nodes):
+    frozen = nodes.processes["node-1"]
+    os.kill(frozen, signal.SIGSTOP)
+    done = command("cluster", "down", nodes.address)
+    address = nodes.address.removeprefix("mangrove://").split("/")[0].split(",")[1]
+    assert done.returncode != 0 and "still there" in done.stderr and address in done.stderr, done.stderr
+    until(lambda: all(has_ended(process) for process in nodes.processes.values() if process != frozen), "others are not ended")
+    os.kill(frozen, signal.SIGCONT)
 
 
 def attempt(db):

@@ -58,7 +58,7 @@ mod view;
 mod walk;
 pub mod wire;
 
-pub use at_once::at_once;
+pub use at_once::{at_once, each_at_once};
 pub use change::ClusterChange;
 pub use overlay::Overlay;
 pub use placement::{Placement, SHARDS_MAX};

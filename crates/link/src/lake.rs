@@ -1,9 +1,11 @@
 //! The ways to the nodes of a lake. They tell of each other, and whoever reads looks now and then who is there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use mangrove_cluster::each_at_once;
 use mangrove_cluster::gateway::Peer;
 use mangrove_cluster::lake::{LakeNodes, NodeThere};
 use mangrove_cluster::wire::{Call, LakeHello, LakeMap, LakeNode, Reply};
@@ -16,6 +18,11 @@ use crate::identity::Identity;
 const FRESH: Duration = Duration::from_secs(2);
 /// A node that did not answer is not asked again for so long, if another one answers.
 const REST: Duration = Duration::from_secs(2);
+
+/// How long somebody who listens may take to take a connection.
+const KNOCKING: Duration = Duration::from_secs(1);
+/// So many addresses are remembered that nodes tell of.
+const NODES_MAX: usize = 1_024;
 
 /// The nodes of a lake, and the connections to them.
 pub struct LakeWays {
@@ -58,6 +65,8 @@ pub struct LakeNodeFound {
     pub node: LakeNode,
     /// Why it does not say anything, if it does not.
     pub hello: Result<LakeHello>,
+    /// Whether somebody listens there, also if nothing is said.
+    pub is_there: bool,
 }
 
 impl LakeWays {
@@ -105,30 +114,52 @@ impl LakeWays {
         let (mut all, missing) = (Vec::new(), self.found.state().missing());
         for (name, address, link) in self.found.connected() {
             let hello = self.found.hello(&link);
-            all.push(LakeNodeFound { node: LakeNode { name, address }, hello });
+            all.push(LakeNodeFound::new(LakeNode { name, address }, hello));
         }
         for address in missing {
             let hello = self.found.greeted(&address).map(|(hello, _)| hello);
-            all.push(LakeNodeFound { node: LakeNode { name: String::new(), address }, hello });
+            all.push(LakeNodeFound::new(LakeNode { name: String::new(), address }, hello));
         }
         all
     }
 
-    /// The nodes that are connected, by name.
-    pub fn connected(&self) -> Vec<(String, Arc<dyn Peer>)> {
-        self.found.connected().into_iter().map(|(name, _, link)| (name, link as Arc<dyn Peer>)).collect()
+    /// The ways to all nodes of the graph that may run, whichever files they have: by name, or by address if nothing more is known.
+    pub fn to_all(&self) -> Vec<(String, Result<Arc<dyn Peer>>)> {
+        let connected = self.found.connected().into_iter().map(|(name, _, link)| (name, Ok(link as Arc<dyn Peer>)));
+        let missing = self.found.state().missing();
+        let others = each_at_once(missing.into_iter().collect(), |address| Ok(self.found.other(address)));
+        connected.chain(others.into_iter().flatten().flatten()).collect()
     }
+}
+
+impl LakeNodeFound {
+    fn new(node: LakeNode, hello: Result<LakeHello>) -> Self {
+        let is_there = hello.is_ok() || listens(&node.address);
+        Self { node, hello, is_there }
+    }
+}
+
+/// Whether somebody listens at an address.
+fn listens(address: &str) -> bool {
+    let takes = |at| TcpStream::connect_timeout(&at, KNOCKING).is_ok();
+    address.to_socket_addrs().is_ok_and(|mut all| all.any(takes))
 }
 
 impl State {
     /// A node was found at an address.
     fn connect(&mut self, at: &str, hello: LakeHello, link: Link) {
-        let LakeNode { name, address } = hello.node;
+        let LakeNode { name, address } = hello.node.clone();
         self.missed.remove(&name);
         self.names.insert(at.to_owned(), name.clone());
         self.names.insert(address.clone(), name.clone());
-        self.told.extend(hello.nodes.into_iter().map(|node| node.address));
+        self.tell(hello);
         self.nodes.insert(name, Connected { address, link: Arc::new(link) });
+    }
+
+    /// A node says where others are.
+    fn tell(&mut self, hello: LakeHello) {
+        let room = NODES_MAX.saturating_sub(self.told.len());
+        self.told.extend(hello.nodes.into_iter().map(|node| node.address).take(room));
     }
 
     /// Where nodes may be that are not connected.
@@ -167,6 +198,19 @@ impl Found {
         }
     }
 
+    /// A node that is not connected, whichever files it has; `None` if nobody is there, or one with another graph.
+    fn other(&self, address: String) -> Option<(String, Result<Arc<dyn Peer>>)> {
+        let link = match Link::connect(&address, &self.name, self.identity.as_ref()) {
+            Ok(link) => link,
+            Err(error) => return listens(&address).then(|| (address, Err(error))),
+        };
+        match link.call_or_give_up(&Call::Hello, None) {
+            Ok(Reply::Lake(hello)) if hello.graph == self.graph => Some((hello.node.name, Ok(Arc::new(link) as _))),
+            Ok(_) => None,
+            Err(error) => Some((address, Err(error))),
+        }
+    }
+
     fn greeted(&self, address: &str) -> Result<(LakeHello, Link)> {
         let link = Link::connect(address, &self.name, self.identity.as_ref())?;
         Ok((self.hello(&link)?, link))
@@ -177,24 +221,20 @@ impl Found {
         let mut told = BTreeSet::new();
         for (name, _, link) in of.connected() {
             match of.hello(&link) {
-                Ok(hello) => told.extend(hello.nodes.into_iter().map(|node| node.address)),
+                Ok(hello) => told.extend(hello.nodes.into_iter().map(|node| node.address).take(NODES_MAX)),
                 Err(error) => of.lose(&name, &error),
             }
         }
         let mut state = of.state();
         if !told.is_empty() {
-            state.told = told;
+            state.told = told.into_iter().take(NODES_MAX).collect();
         }
         state.nodes.retain(|_, node| !node.link.is_gone());
         let missing = state.missing();
         drop(state);
-        std::thread::scope(|scope| {
-            for address in &missing {
-                let connecting = std::thread::Builder::new().spawn_scoped(scope, move || of.add(address));
-                if let Err(error) = connecting {
-                    tracing::warn!(%error, "no thread connects to a node");
-                }
-            }
+        each_at_once(missing.into_iter().collect(), |address: String| {
+            of.add(&address);
+            Ok(())
         });
         let mut state = of.state();
         (state.looked, state.is_looking) = (Some(Instant::now()), false);

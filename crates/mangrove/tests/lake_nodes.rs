@@ -324,6 +324,60 @@ fn nodes_with_other_files_do_not_count() {
     }
 }
 
+/// Files of the lake whose paths end so, anywhere below its directory.
+fn files_below(directory: &Path, end: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(files_below(&entry.path(), end)),
+            false if entry.path().to_string_lossy().ends_with(end) => found.push(entry.path()),
+            false => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn a_node_with_another_description_of_a_type_does_not_start() {
+    for kind in [".vertex.yml", ".edge.yml"] {
+        let files = Files::new(12);
+        let first = files.node("node-0", &[]);
+        drop(files.node("node-1", &[&first]));
+        let described = files_below(files.file.parent().unwrap(), kind).pop().unwrap();
+        let text = std::fs::read_to_string(&described).unwrap();
+        std::fs::write(&described, text + "\n# another description\n").unwrap();
+        let refused = files.node_at("127.0.0.1:0", "node-1", &[&first]).err().map(|error| error.to_string());
+        assert!(refused.as_ref().is_some_and(|error| error.contains("has other files of the lake")), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_file_that_changes_before_it_is_opened_is_noticed() {
+    let files = Files::new(13);
+    let node = files.node("node-0", &[]);
+    let on_nodes = Database::connect(&address(&[&node])).unwrap();
+    for file in files_below(&files.file.parent().unwrap().join("vertex"), "") {
+        std::fs::write(&file, std::fs::read(&file).unwrap()).unwrap();
+    }
+    let error = answers(&on_nodes, "g.V().values('n')", &stepwise()).unwrap_err();
+    assert!(error.contains("has changed since the graph was opened"), "{error}");
+}
+
+#[test]
+fn nodes_with_other_files_end_too() {
+    let (files, other) = (Files::new(14), Files::new(15));
+    let nodes = [files.node("node-0", &[]), other.node("node-1", &[])];
+    let at = parsed(&address(&[&nodes[0], &nodes[1]]));
+    let ending = std::thread::spawn(move || cluster::stop(&at));
+    let until = Instant::now() + PATIENCE;
+    while !nodes.iter().all(RunningLakeNode::is_asked_to_stop) {
+        assert!(Instant::now() < until, "not all nodes were told to end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(nodes);
+    assert_eq!(ending.join().unwrap().unwrap(), ["node-0", "node-1"]);
+}
+
 #[test]
 fn a_new_state_of_the_files_is_seen_after_a_refresh() {
     let (old, new) = (Files::new(8), Files::new(9));

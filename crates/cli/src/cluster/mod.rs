@@ -120,10 +120,14 @@ impl Down {
         let nodes = Known::all(&self.address)?;
         let addresses: Vec<&str> = nodes.iter().map(|node| node.address.as_str()).collect();
         let mut ended = ray::down(&self.address.graph, &addresses)?; // Ray would start its nodes again
-        let left = nodes.into_iter().filter(|node| node.answers && !ended.contains(&node.name));
+        let left = nodes.into_iter().filter(|node| node.is_there && !ended.contains(&node.name));
         let left: Vec<String> = left.map(|node| node.address).collect();
         if !left.is_empty() {
-            ended.extend(cluster::stop(&GraphAddress { nodes: left, ..self.address }).map_err(failed)?);
+            let more = cluster::stop(&GraphAddress { nodes: left, ..self.address });
+            if more.is_err() && !ended.is_empty() {
+                say(&format!("ended: {}", ended.join(", ")));
+            }
+            ended.extend(more.map_err(failed)?);
         }
         say(&format!("ended: {}", ended.join(", ")));
         Ok(())
@@ -134,20 +138,20 @@ impl Down {
 struct Known {
     name: String,
     address: String,
-    answers: bool,
+    /// Whether it may run: those of a lake also if they have other files, or seem to be frozen.
+    is_there: bool,
 }
 
 impl Known {
     /// The nodes that those of an address know.
     fn all(address: &GraphAddress) -> Result<Vec<Self>, Failure> {
         if let Some(nodes) = cluster::lake_nodes(address).map_err(failed)? {
-            let known =
-                |LakeNodeFound { node, hello }| Self { name: node.name, address: node.address, answers: hello.is_ok() };
+            let known = |LakeNodeFound { node, is_there, .. }| Self { name: node.name, address: node.address, is_there };
             return Ok(nodes.into_iter().map(known).collect());
         }
         let (_, nodes) = cluster::nodes(address).map_err(failed)?;
         let known =
-            |NodeFound { member, status, .. }| Self { name: member.name, address: member.address, answers: status.is_ok() };
+            |NodeFound { member, status, .. }| Self { name: member.name, address: member.address, is_there: status.is_ok() };
         Ok(nodes.into_iter().map(known).collect())
     }
 }

@@ -55,7 +55,7 @@ fn lake_as_json(graph: &str, nodes: &[LakeNodeFound]) -> Value {
 }
 
 fn lake_as_text(graph: &str, nodes: &[LakeNodeFound]) -> String {
-    let node = |LakeNodeFound { node, hello }: &LakeNodeFound| match hello {
+    let node = |LakeNodeFound { node, hello, .. }: &LakeNodeFound| match hello {
         Ok(hello) => format!("{}  {}  {} calls, {} chunks\n", node.name, node.address, hello.calls, hello.chunks),
         Err(error) if node.name.is_empty() => format!("{}: {error}\n", node.address),
         Err(error) => format!("{}  {}: {error}\n", node.name, node.address),

@@ -89,6 +89,20 @@ impl Addresses<'_> {
         fs::read_to_string(self.file(node)).ok()?.trim().parse().ok()
     }
 
+    fn lake_file(&self, node: &str) -> PathBuf {
+        self.0.join(format!("{node}.lake"))
+    }
+
+    /// The lake of a node, if this command started it as one of a lake.
+    pub fn lake(&self, node: &str) -> Option<String> {
+        Some(fs::read_to_string(self.lake_file(node)).ok()?.trim_end_matches('\n').to_owned())
+    }
+
+    pub fn keep_lake(&self, node: &str, lake: &str) -> Result<(), Failure> {
+        let file = self.lake_file(node);
+        fs::write(&file, format!("{lake}\n")).map_err(|error| cannot("write", &file, &error))
+    }
+
     pub fn keep(&self, node: &Planned) -> Result<(), Failure> {
         let file = self.file(&node.name);
         fs::write(&file, format!("{}\n", node.address)).map_err(|error| cannot("write", &file, &error))

@@ -22,7 +22,8 @@ pub fn run(up: &Up, lake: &Path) -> Result<(), Failure> {
     let (addresses, mut places) = (Addresses(&up.data), Places::default());
     let last: Vec<String> =
         (0..up.nodes).filter_map(|node| addresses.last(&name_of(node))).map(|address| address.to_string()).collect();
-    let running = running(&address(up, last));
+    let (running, place) = (running(&address(up, last)), full(lake));
+    running.iter().try_for_each(|node| must_have(&addresses, node, &place))?;
     let mut planned = Vec::new();
     for name in (0..up.nodes).map(name_of) {
         match running.iter().find(|node| node.name == name) {
@@ -44,6 +45,7 @@ pub fn run(up: &Up, lake: &Path) -> Result<(), Failure> {
     }
     let mut started = Started::default();
     started.start_all(&planned, &up.data)?;
+    planned.iter().try_for_each(|node| addresses.keep_lake(&node.name, &place))?;
     let address = address(up, all);
     wait_for(&mut started, &address)?;
     planned.iter().for_each(|node| say(&format!("{} has started", node.name)));
@@ -53,6 +55,26 @@ pub fn run(up: &Up, lake: &Path) -> Result<(), Failure> {
 
 fn address(up: &Up, nodes: Vec<String>) -> GraphAddress {
     GraphAddress { nodes, graph: up.name.clone(), tls: up.tls.clone() }
+}
+
+/// The place of a lake, the same from every directory.
+fn full(lake: &Path) -> String {
+    let text = lake.display().to_string();
+    match text.contains("://") {
+        true => text,
+        false => std::fs::canonicalize(lake).map_or(text, |path| path.display().to_string()),
+    }
+}
+
+/// Fails if a node that runs has another lake. Nothing is known of one that another command started.
+fn must_have(addresses: &Addresses<'_>, node: &LakeNode, lake: &str) -> Result<(), Failure> {
+    match addresses.lake(&node.name) {
+        Some(other) if other != lake => Err(Failure::Request(format!(
+            "{} runs already, and reads another lake: {other}. End its nodes first (`mangrove cluster down`), or name another directory with --data",
+            node.name
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The nodes of the lake that run, if the nodes that this command started last say so.

@@ -9,7 +9,8 @@
 //! ```
 //! Invariants
 //! 1. Which node is asked changes what is in its memory, and never an answer.
-//! 2. A node answers only for files with the fingerprint that the client names. So all answers of a view are of the same files.
+//! 2. A node answers only for files with the fingerprint that the client names. So all answers of a view are of the same files,
+//!    if their store lists them. Of a web server that does not, they are of the same descriptions.
 
 mod asked;
 mod owners;

@@ -1,7 +1,7 @@
 //! A lake on nodes as one view. Every call goes to the nodes of the chunks that it reads, and their answers come in its order.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{
@@ -24,10 +24,14 @@ const PIECE_MAX: u64 = 1 << 14;
 const PIECE_MIN: u64 = 1 << 8;
 /// So many calls of a scan go out at the same time.
 const AHEAD_MAX: usize = 64;
+/// A scan that reads columns, or that all elements pass, looks at no more elements than this at a time: it may give all of them.
+const ROWS_MAX: u64 = 1 << 16;
 
 /// What is the same for all views of one opening of a lake.
 pub struct OpenedLake {
     nodes: Arc<dyn LakeNodes>,
+    /// No other opening in this process has it.
+    number: u64,
     fingerprint: u128,
     map: LakeMap,
     known: Arc<Known>,
@@ -37,12 +41,19 @@ pub struct OpenedLake {
 
 impl OpenedLake {
     pub fn new(nodes: Arc<dyn LakeNodes>, fingerprint: u128, map: LakeMap) -> Self {
+        static OPENINGS: AtomicU64 = AtomicU64::new(0);
+        let number = OPENINGS.fetch_add(1, Ordering::Relaxed);
         let known = Known { schema: map.schema.clone(), statistics: Arc::default(), next: Default::default() };
-        Self { nodes, fingerprint, map, known: Arc::new(known), statistics: OnceLock::new() }
+        Self { nodes, number, fingerprint, map, known: Arc::new(known), statistics: OnceLock::new() }
     }
 
     pub fn nodes(&self) -> &dyn LakeNodes {
         &*self.nodes
+    }
+
+    /// A number that no other opening in this process has: the files may differ, even if their fingerprint does not.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     pub fn fingerprint(&self) -> u128 {
@@ -160,10 +171,15 @@ impl LakeRead {
         limit: usize,
         ask: impl Fn(&Remote<LakeLine>, &mut ScanCursor) -> Result<Scanned> + Sync,
     ) -> Result<Scanned> {
+        if (cursor.label, cursor.local) == (0, 0) {
+            self.ahead.store(1, Ordering::Relaxed); // nothing is known of a scan that begins
+        }
         let Some(label) = walk::label_at(self.schema(), kind, scan, cursor) else { return Ok(nothing(kind)) };
-        let least = if self.visits_all(kind, scan, label) { 1 } else { PIECE_MIN };
+        let visits_all = self.visits_all(kind, scan, label);
+        let least = if visits_all { 1 } else { PIECE_MIN };
         let (most, ahead) = ((limit as u64).clamp(least, PIECE_MAX), self.ahead.load(Ordering::Relaxed));
-        let pieces = self.pieces(kind, label, cursor, most, most * ahead as u64);
+        let may_give = if visits_all || !scan.columns.is_empty() { ROWS_MAX } else { u64::MAX };
+        let pieces = self.pieces(kind, label, cursor, most, may_give.min(most * ahead as u64));
         self.step(kind, scan, cursor, label, &pieces);
         let found = self.of_pieces(pieces, |node, locals| {
             let mut within = ScanCursor { label: 0, local: locals.start, done: false };

@@ -16,6 +16,8 @@ use super::{BEGUN, PAUSE, SHARDS_MAX, unexpected};
 const MADE: Duration = Duration::from_secs(20);
 /// How long nodes may take to say how they are.
 const SOON: Duration = Duration::from_secs(1);
+/// How long a node may take to hear that it shall end.
+const TELLING: Duration = Duration::from_secs(5);
 /// How long nodes may take to end.
 const ENDING: Duration = Duration::from_secs(20);
 
@@ -76,7 +78,7 @@ pub struct NodeHeard {
 
 /// Asks the nodes that have shards how they are, side by side. One that seems to be frozen is not waited for, and no other for longer than a second.
 pub fn heard(gateway: &Gateway) -> Result<Vec<NodeHeard>> {
-    let limits = ReadContext { deadline: Some(Instant::now() + SOON), timeout: Some(SOON), ..ReadContext::default() };
+    let limits = until(Instant::now() + SOON);
     at_once(gateway.peers().all()?, |(name, node)| {
         let status = node.and_then(|node| match node.call_or_give_up(&Call::Status, Some(&limits))? {
             Reply::Status(status) => Ok(status),
@@ -180,30 +182,65 @@ pub fn remove(address: &GraphAddress, name: &str) -> Result<()> {
     Err(why)
 }
 
-/// Ends all nodes of a graph that answer, and gives the names of those that do. The log and the shards stay, or the files of a lake.
+/// Ends all nodes of a graph that answer, and gives the names of those that do: of a lake also nodes with other files. The log and the shards
+/// stay, or the files of a lake.
 ///
 /// # Errors
-/// If no node answers, or if one does not end.
+/// If no node answers, or if some do not end. It names these, after the others have ended.
 pub fn stop(address: &GraphAddress) -> Result<Vec<String>> {
-    let there: Vec<(String, Arc<dyn Peer>)> = match mangrove_link::find(address, "down")? {
-        Nodes::Lake(ways) => ways.connected(),
+    let there = match mangrove_link::find(address, "down")? {
+        Nodes::Lake(ways) => ways.to_all(),
         Nodes::Shards(ways) => {
-            ways.to_all()?.into_iter().filter_map(|(member, node)| Some((member.name, node.ok()?))).collect()
+            let connected = ways.to_all()?.into_iter().filter(|(_, node)| node.is_ok());
+            connected.map(|(member, node)| (member.name, node)).collect()
         }
     };
-    for (name, node) in &there {
-        let Reply::Stopping = node.call(&Call::Stop, None)? else { return Err(unexpected(name)) };
-    }
-    let until = Instant::now() + ENDING;
-    for (name, node) in &there {
-        while node.call(&Call::Hello, None).is_ok() {
-            if Instant::now() >= until {
-                return Err(GraphError::Unavailable(format!("{name} does not end")));
-            }
-            std::thread::sleep(PAUSE);
+    // All hear of it before any is waited for.
+    let told = at_once(there, |(name, node)| {
+        let told = node.and_then(|node| stopping(&*node, &name).map(|()| node));
+        Ok((name, told))
+    })?;
+    let (mut ended, mut left, until) = (Vec::new(), Vec::new(), Instant::now() + ENDING);
+    for (name, told) in told {
+        match told.and_then(|node| wait_for_end(&*node, until)) {
+            Ok(()) => ended.push(name),
+            Err(error) => left.push(format!("{name} ({error})")),
         }
     }
-    Ok(there.into_iter().map(|(name, _)| name).collect())
+    match left.is_empty() {
+        true => Ok(ended),
+        false => Err(GraphError::Unavailable(format!(
+            "still there: {}; ended: {}",
+            left.join(", "),
+            if ended.is_empty() { "none".to_owned() } else { ended.join(", ") }
+        ))),
+    }
+}
+
+/// Tells a node to end.
+fn stopping(node: &dyn Peer, name: &str) -> Result<()> {
+    match node.call(&Call::Stop, Some(&until(Instant::now() + TELLING)))? {
+        Reply::Stopping => Ok(()),
+        _ => Err(unexpected(name)),
+    }
+}
+
+/// Waits until a node does not answer any more.
+fn wait_for_end(node: &dyn Peer, end: Instant) -> Result<()> {
+    loop {
+        let answers = node.call(&Call::Hello, Some(&until(end))).is_ok();
+        match Instant::now() >= end {
+            true => return Err(GraphError::Unavailable("it does not end".into())),
+            false if !answers => return Ok(()),
+            false => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// The limits of a call that is over at some time.
+fn until(end: Instant) -> ReadContext {
+    let left = end.saturating_duration_since(Instant::now());
+    ReadContext { deadline: Some(end), timeout: Some(left), ..ReadContext::default() }
 }
 
 /// The graph that a log is of.

@@ -24,6 +24,10 @@ pub enum LakeError {
     Changed { file: Arc<str> },
     #[error("{file}: the store of files does not answer as it should: {reason}")]
     Store { file: Arc<str>, reason: String },
+    #[error(
+        "{file}: the store does not list its files, by which nodes see that all have the same: {reason}. Allow the nodes to list them (s3:ListBucket, storage.objects.list, or the right to list blobs)"
+    )]
+    Unlisted { file: Arc<str>, reason: String },
     #[error("cannot {doing} {object}: {why}")]
     Object { doing: &'static str, object: String, why: String },
     #[error("{0}")]

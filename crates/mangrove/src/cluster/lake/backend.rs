@@ -147,7 +147,7 @@ impl BackendView for Read {
     }
 
     fn version(&self) -> Option<u64> {
-        Some(self.seen.fingerprint() as u64)
+        Some(self.seen.number())
     }
 
     fn fleet(&self) -> Option<Arc<dyn Fleet>> {

@@ -2,15 +2,16 @@
 //! whoever says nothing for a while is forgotten.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use mangrove_cluster::each_at_once;
 use mangrove_cluster::gateway::Peer;
 use mangrove_cluster::wire::{Call, Reply};
 use mangrove_graph::{GraphError, Result};
 use mangrove_link::{Identity, Link};
 
-use super::service::LakeService;
+use super::service::{LakeService, NODES_MAX};
 
 /// How often nodes greet each other.
 const BETWEEN: Duration = Duration::from_secs(1);
@@ -42,24 +43,19 @@ impl Greetings {
         let own = &self.service.own().address;
         let met = self.service.nodes().into_iter().map(|node| node.address);
         let told = std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
+        let told = told.into_iter().take(NODES_MAX);
         let all: BTreeSet<String> =
             self.seeds.iter().cloned().chain(met).chain(told).filter(|address| address != own).collect();
-        let refused: &Mutex<Option<GraphError>> = &Mutex::default();
-        std::thread::scope(|scope| {
-            for address in &all {
-                let greet = move || match self.meet(address) {
-                    Err(error @ GraphError::Invalid(_)) => {
-                        *refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    }
-                    Err(error) => tracing::debug!(%address, %error, "a node of the lake does not answer"),
-                    Ok(()) => {}
-                };
-                if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, greet) {
-                    tracing::warn!(%error, "no thread greets a node");
-                }
+        self.links().retain(|address, _| all.contains(address));
+        let greeted = each_at_once(all.into_iter().collect(), |address: String| {
+            match self.meet(&address) {
+                Err(error @ GraphError::Invalid(_)) => return Err(error),
+                Err(error) => tracing::debug!(%address, %error, "a node of the lake does not answer"),
+                Ok(()) => {}
             }
+            Ok(())
         });
-        refused.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+        greeted.into_iter().collect()
     }
 
     /// Greets until the node ends.
@@ -87,22 +83,27 @@ impl Greetings {
         match link.call_or_give_up(&call, None)? {
             Reply::Lake(hello) => {
                 let named = hello.nodes.into_iter().map(|node| node.address);
-                self.told.lock().unwrap_or_else(PoisonError::into_inner).extend(named);
+                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = NODES_MAX.saturating_sub(told.len());
+                told.extend(named.take(room));
                 Ok(())
             }
             _ => Err(GraphError::Unavailable(format!("the node at {address} said something else"))),
         }
     }
 
+    fn links(&self) -> MutexGuard<'_, HashMap<String, Arc<Link>>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A connection to an address, new or old.
     fn link(&self, address: &str) -> Result<Arc<Link>> {
-        let links = || self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(link) = links().get(address).filter(|link| !link.is_gone()) {
+        if let Some(link) = self.links().get(address).filter(|link| !link.is_gone()) {
             return Ok(link.clone());
         }
-        links().remove(address);
+        self.links().remove(address);
         let made = Arc::new(Link::connect(address, &self.service.own().name, self.identity.as_ref())?);
-        links().insert(address.to_owned(), made.clone());
+        self.links().insert(address.to_owned(), made.clone());
         Ok(made)
     }
 }

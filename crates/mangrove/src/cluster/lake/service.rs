@@ -16,6 +16,9 @@ use mangrove_query::run_fragment;
 /// A node that has said nothing for so long is not named to others any more.
 const HEARD: Duration = Duration::from_secs(10);
 
+/// A node remembers so many others.
+pub const NODES_MAX: usize = 1_024;
+
 /// A lake, at one of its nodes.
 pub struct LakeService {
     graph: String,
@@ -114,7 +117,15 @@ impl LakeService {
                 "{name} at {address} has other files of the lake: end all nodes, and start them over the same files. Files that are copied must keep their times"
             )));
         }
-        self.met().insert(node.name.clone(), (node, Instant::now()));
+        let mut met = self.met();
+        met.retain(|_, (_, heard)| heard.elapsed() < HEARD);
+        if met.len() >= NODES_MAX && !met.contains_key(&node.name) {
+            return Err(GraphError::Unavailable(format!(
+                "{name} at {address} knows {NODES_MAX} other nodes: more are too many"
+            )));
+        }
+        met.insert(node.name.clone(), (node, Instant::now()));
+        drop(met);
         Ok(Reply::Lake(self.hello()))
     }
 

@@ -52,6 +52,20 @@ impl OpenFile {
         format!("{}\n{}\n{version}\n", self.path, self.size)
     }
 
+    /// Whether it is the file of a list. Stores write tags in lists in other ways than in answers, and times more exactly.
+    pub fn is_as_listed(&self, listed: &Self) -> bool {
+        let bare = |tag: &str| tag.trim_start_matches("W/").trim_matches('"').to_owned();
+        let has_size = self.converted.is_some() || self.size == listed.size;
+        has_size
+            && match (&self.version, &listed.version) {
+                (Version::Remote { tag: Some(tag), .. }, Version::Remote { tag: Some(other), .. }) => {
+                    bare(tag) == bare(other)
+                }
+                (Version::Remote { .. }, Version::Remote { .. }) => true,
+                (version, other) => version == other,
+            }
+    }
+
     /// The same file in another format: these bytes are read in place of its own.
     pub fn converted(self, bytes: Bytes) -> Self {
         Self { size: bytes.len() as u64, converted: Some(Converted(bytes)), ..self }
@@ -158,6 +172,11 @@ impl Files {
     /// All files below a folder, as they are now, sorted by path. Stores that do not list files fail.
     pub fn all_below(&self, folder: &str) -> Result<Vec<OpenFile>> {
         self.source.all_below(folder)
+    }
+
+    /// Whether they come from a web server, which need not list them.
+    pub fn may_be_unlisted(&self) -> bool {
+        ["http://", "https://"].iter().any(|scheme| self.place.starts_with(scheme))
     }
 
     /// Whether each call is a journey.

@@ -126,6 +126,13 @@ impl Remote {
         Ok(self.all(vec![objects], None)?.pop().unwrap_or_default())
     }
 
+    /// An object as a file below the directory of the lake.
+    fn file(&self, object: ObjectMeta) -> OpenFile {
+        let whole = object.location.as_ref();
+        let path = whole.strip_prefix(self.root.as_ref()).map_or(whole, |below| below.trim_start_matches('/'));
+        OpenFile { path: path.into(), size: object.size, version: version(&object), converted: None }
+    }
+
     fn short(&self, part: &Part<'_>) -> LakeError {
         let file: Arc<str> = format!("{}/{}", self.place.trim_end_matches('/'), part.file.path).into();
         LakeError::Store { file, reason: "an answer has fewer bytes than asked for".into() }
@@ -181,10 +188,6 @@ fn version(object: &ObjectMeta) -> Version {
 }
 
 /// A file as a listing shows it, by its path in the store.
-fn file(object: ObjectMeta) -> OpenFile {
-    OpenFile { path: object.location.as_ref().into(), size: object.size, version: version(&object), converted: None }
-}
-
 /// Opens a file and reads its end, with one request if the store can count from the end.
 async fn open(
     store: Arc<dyn ObjectStore>,
@@ -269,8 +272,8 @@ impl Source for Remote {
     }
 
     fn all_below(&self, folder: &str) -> Result<Vec<OpenFile>> {
-        let mut files: Vec<OpenFile> =
-            self.listed(self.location(folder.trim_end_matches('/'))?)?.into_iter().map(file).collect();
+        let objects = self.listed(self.location(folder.trim_end_matches('/'))?)?;
+        let mut files: Vec<OpenFile> = objects.into_iter().map(|object| self.file(object)).collect();
         files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(files)
     }

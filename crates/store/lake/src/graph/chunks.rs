@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{EdgeType, Lake, Layout, VertexFiles, VertexType};
 use crate::error::{LakeError, Result};
+use crate::files::OpenFile;
 
 /// A longer file is cut into parts of so many elements.
 const CHUNK_ROWS_MAX: u64 = 1 << 18;
@@ -29,10 +30,10 @@ impl Lake {
     }
 
     /// A number that another state of the files does not have. It is the same for all processes that read them, on every machine: of files on
-    /// disks, if they were copied with their times.
+    /// disks, if they were copied with their times. From now on, a file that is opened must be as it was listed here.
     ///
     /// # Errors
-    /// If the files cannot be listed, unless the store lists none: then it depends on the descriptions only.
+    /// If the files cannot be listed. From a web server, which need not list any, it depends on the descriptions only then.
     pub fn fingerprint(&self) -> Result<u128> {
         let mut hash = Xxh3::new();
         hash.update(&self.description.to_le_bytes());
@@ -42,21 +43,28 @@ impl Lake {
                 self.chunk_starts(kind, LabelId(label)).iter().for_each(|start| hash.update(&start.to_le_bytes()));
             }
         }
-        match self.file_versions() {
-            Ok(versions) => versions.iter().for_each(|file| hash.update(file.as_bytes())),
-            Err(error @ (LakeError::Store { .. } | LakeError::Missing { .. })) => {
+        match self.files() {
+            Ok(files) => {
+                files.iter().for_each(|file| hash.update(file.described().as_bytes()));
+                self.tables.must_be(files);
+            }
+            Err(error @ (LakeError::Store { .. } | LakeError::Missing { .. })) if self.tables.files.may_be_unlisted() => {
                 tracing::info!(%error, "changes of single files are not noticed at once")
+            }
+            Err(LakeError::Store { file, reason }) => return Err(LakeError::Unlisted { file, reason }),
+            Err(LakeError::Missing { file }) => {
+                return Err(LakeError::Unlisted { file, reason: "it says that there is no such place".into() });
             }
             Err(error) => return Err(error),
         }
         Ok(hash.digest128())
     }
 
-    /// What tells each file from another, in the order of paths.
-    fn file_versions(&self) -> Result<Vec<String>> {
+    /// The files as they are now, in the order of paths. Tables are as they were when they were opened.
+    fn files(&self) -> Result<Vec<OpenFile>> {
         if self.tables.are_listed() {
-            let mut all: Vec<String> = self.tables.opened().iter().map(|table| table.file().described()).collect();
-            all.sort_unstable();
+            let mut all: Vec<OpenFile> = self.tables.opened().iter().map(|table| table.file().clone()).collect();
+            all.sort_unstable_by(|a, b| a.path.cmp(&b.path));
             return Ok(all);
         }
         let of_vertices = self.vertices.iter().filter_map(|of| match &of.files {
@@ -72,7 +80,7 @@ impl Lake {
         folders.dedup();
         let mut all = Vec::new();
         for folder in folders {
-            all.extend(self.tables.files.all_below(folder)?.iter().map(|file| file.described()));
+            all.extend(self.tables.files.all_below(folder)?);
         }
         Ok(all)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{Field, TimeUnit};
 use mangrove_graph::id::LOCAL_MAX;
 use mangrove_graph::{Cardinality, ElementKind, LabelId, LabelSchema, Schema, ValueType};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::columns::{Column, Columns, Written};
 use super::counts::Counts;
@@ -55,7 +56,18 @@ pub fn open(files: Files, text: &str, name: &Arc<str>, options: &LakeOptions) ->
     let times = schema.edge_labels.iter().map(|label| notes.time(&label.name).map(Arc::from)).collect();
     let indexes = options.indexes();
     let forms = Forms::new(folders, indexes.clone());
-    Ok(Lake::new(Tables::new(options.keeping_pages(files)?, forms), schema, (vertices, edges), times, indexes))
+    let lake = Lake::new(Tables::new(options.keeping_pages(files)?, forms), schema, (vertices, edges), times, indexes);
+    Ok(Lake { description: hash_of(&texts), ..lake })
+}
+
+/// A hash of some texts, which depends on where each ends.
+fn hash_of(texts: &[String]) -> u128 {
+    let mut hash = Xxh3::new();
+    for text in texts {
+        hash.update(&(text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    hash.digest128()
 }
 
 /// Reads the description of a graph.

@@ -76,7 +76,7 @@ pub struct Lake {
     /// The property that orders the edges of each label, where somebody noted one.
     times: Vec<Option<Arc<str>>>,
     indexes: IndexCache,
-    /// A hash of the file that describes it.
+    /// A hash of the texts that describe it.
     description: u128,
 }
 
@@ -217,7 +217,9 @@ impl Lake {
             true => mapped::open(files, &text, &name, options)?,
             false => graphar::open(files, &text, &name, options)?,
         };
-        Ok(Self { description: xxh3_128(text.as_bytes()), ..lake })
+        let mut description = lake.description.to_le_bytes().to_vec();
+        description.extend(text.as_bytes());
+        Ok(Self { description: xxh3_128(&description), ..lake })
     }
 
     pub fn schema(&self) -> &Arc<Schema> {

@@ -1,13 +1,13 @@
 //! The files of a graph that were opened, each once.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashMap;
 use mangrove_graph::ReadContext;
 
 use super::forms::Forms;
 use crate::error::{LakeError, Result};
-use crate::files::Files;
+use crate::files::{Files, OpenFile};
 use crate::pages::{ArrowTypes, Cache, Table};
 
 /// The memory for pages that were read.
@@ -22,6 +22,8 @@ pub struct Tables {
     are_listed: bool,
     forms: Forms,
     opened: Mutex<Opened>,
+    /// The files as they must be when they are opened, by path.
+    listed: OnceLock<HashMap<Arc<str>, OpenFile>>,
 }
 
 #[derive(Default)]
@@ -33,8 +35,8 @@ struct Opened {
 impl Tables {
     /// Files that are opened when they are first needed.
     pub fn new(files: Files, forms: Forms) -> Self {
-        let (pages, opened) = (Cache::new(PAGES_BYTES_MAX), Mutex::default());
-        Self { files, pages, arrow_types: ArrowTypes::Ignored, are_listed: false, forms, opened }
+        let (pages, opened, listed) = (Cache::new(PAGES_BYTES_MAX), Mutex::default(), OnceLock::new());
+        Self { files, pages, arrow_types: ArrowTypes::Ignored, are_listed: false, forms, opened, listed }
     }
 
     /// Files that any program may have written, and that are all opened at the beginning.
@@ -47,6 +49,19 @@ impl Tables {
         self.open_missing(paths, None)?;
         let opened = self.lock();
         Ok(paths.iter().filter(|path| !opened.by_path.contains_key(*path)).cloned().collect())
+    }
+
+    /// From now on, files that are opened must be these. The first list counts.
+    pub fn must_be(&self, files: Vec<OpenFile>) {
+        self.listed.get_or_init(|| files.into_iter().map(|file| (file.path.clone(), file)).collect());
+    }
+
+    /// Fails if a file is not the one that was listed.
+    fn must_be_listed(&self, path: &Arc<str>, table: &Table) -> Result<()> {
+        match self.listed.get().and_then(|listed| listed.get(path)) {
+            Some(listed) if !table.file().is_as_listed(listed) => Err(LakeError::Changed { file: self.files.name(path) }),
+            _ => Ok(()),
+        }
     }
 
     pub fn are_listed(&self) -> bool {
@@ -92,6 +107,7 @@ impl Tables {
         let mut opened = self.lock();
         for (path, table) in missing.into_iter().zip(found).chain(others.into_iter().zip(converted)) {
             if let Some(table) = table {
+                self.must_be_listed(&path, &table)?;
                 opened.by_path.entry(path).or_insert_with(|| Arc::new(table));
             }
         }
