@@ -46,7 +46,8 @@ impl Members {
                     member.shards.retain(|own| own != shard);
                 }
             }
-            Record::Allow { version } => self.allowed = Some(self.allowed().max(*version)),
+            // The first one says where the graph begins.
+            Record::Allow { version } => self.allowed = self.allowed.max(Some(*version)),
             _ => {}
         }
     }
@@ -82,7 +83,7 @@ mod tests {
     fn what_is_allowed_only_rises() {
         let mut members = Members::default();
         assert_eq!((members.allowed(), members.allowed_by_the_log()), (VERSION_UNSAID, None));
-        for (said, allowed) in [(2, VERSION_UNSAID), (4, 4), (3, 4)] {
+        for (said, allowed) in [(2, 2), (1, 2), (4, 4), (3, 4)] {
             members.take(&Record::Allow { version: said });
             assert_eq!((members.allowed(), members.allowed_by_the_log()), (allowed, Some(allowed)));
         }

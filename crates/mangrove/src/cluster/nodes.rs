@@ -48,11 +48,13 @@ pub fn make_graph(log: &Arc<dyn Log>, name: &str, shards: u16, id_space: IdSpace
     let (id, seed) = mangrove_graph::Uuid::new_v4().as_u64_pair();
     let graph = GraphRecord { id: id | 1, name: name.to_owned(), placement: Placement { shards, seed, id_space } };
     log.append(Record::Graph(graph.clone()).to_bytes()?)?;
-    log.append(Record::Allow { version: VERSION_NEWEST }.to_bytes()?)?;
     let until = Instant::now() + MADE;
     loop {
         match graph_of(log) {
-            Ok(found) if found == graph => return Ok(graph),
+            Ok(found) if found == graph => {
+                log.append(Record::Allow { version: VERSION_NEWEST }.to_bytes()?)?;
+                return Ok(graph);
+            }
             Ok(_) => return Err(GraphError::Invalid("the log has a graph already".into())),
             Err(error) if Instant::now() >= until => return Err(error),
             Err(_) => std::thread::sleep(PAUSE),

@@ -76,7 +76,8 @@ fn lookups_by_a_value_give_what_one_process_gives() {
         for text in BY_VALUE.iter().filter(|_| shards > 1) {
             assert!(sent(&db, text, &QueryOptions::default()) > 0, "{text} sends nothing");
         }
-        for text in AS_BEFORE {
+        // One shard has no directory.
+        for text in AS_BEFORE.iter().filter(|text| shards > 1 || !text.contains("nowhere")) {
             assert_eq!(sent(&db, text, &QueryOptions::default()), 0, "{text}");
         }
     }
