@@ -97,7 +97,7 @@ impl Going<'_> {
         match stage {
             Stage::Run { scan, steps, partial } => {
                 let mut partials = partial.as_deref().map(Partials::new).transpose()?;
-                self.run(cx, scan.as_ref(), steps, partials.as_mut())?;
+                self.run(cx, scan.as_deref(), steps, partials.as_mut())?;
                 self.results = partials.map(|partials| partials.finish(cx)).transpose()?;
                 Ok(())
             }

@@ -36,7 +36,7 @@ pub struct Mesh<'a> {
 pub enum Stage {
     /// Steps that read what is stored with an element. With a scan, they begin with what it finds at each node. A partial step may end
     /// the last one.
-    Run { scan: Option<StepNode>, steps: Vec<StepNode>, partial: Option<Box<StepNode>> },
+    Run { scan: Option<Box<StepNode>>, steps: Vec<StepNode>, partial: Option<Box<StepNode>> },
     /// Traversers go to the nodes that have their elements.
     Exchange,
     /// Each element goes on once. In a repeat, a number names what earlier rounds have seen.
@@ -247,7 +247,7 @@ impl Walk {
         match &node.step {
             Step::Scan { ids: None, .. } if self.stages.is_empty() && seen.is_none() => {
                 self.steps += rows(node);
-                self.stages.push(Stage::Run { scan: Some(node.clone()), steps: Vec::new(), partial: None });
+                self.stages.push(Stage::Run { scan: Some(Box::new(node.clone())), steps: Vec::new(), partial: None });
                 true
             }
             // Equal traversers are merged anyway.
