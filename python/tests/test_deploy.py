@@ -379,7 +379,7 @@ def test_the_commands_of_the_readme_are_understood(home, tmp_path):
         must_be_understood(words, root, cwd=home)
     prose = re.sub(r"^```.*?^```$", "", README, flags=re.DOTALL | re.MULTILINE)
     inline = set(re.findall(r"`(mangrove [^`]+)`", prose))
-    assert len(inline) == 4
+    assert len(inline) == 5
     for command in inline:
         done(*COMMAND, *command.split()[1:], "--help")
 

@@ -10,7 +10,7 @@ fn load_indexed(db: &Database, seed: u64) {
     load(db, seed);
     for code in 0..12 {
         let write = format!(
-            "g.addV('thing').property('code', {code}).property('n', {}).as('a').V('v{code}').addE('to').to('a')",
+            "g.addV('thing').property(T.id, 'thing{code}').property('code', {code}).property('n', {}).as('a').V('v{code}').addE('to').to('a')",
             code % 3
         );
         db.query(&*write, &Parameters::new(), &QueryOptions::default()).unwrap();
