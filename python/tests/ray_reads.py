@@ -16,7 +16,9 @@ from launched import SKIPPED, brokers
 
 import mangrovedb as mg
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+EXAMPLES = str(Path(__file__).resolve().parents[2] / "examples")
+sys.path.insert(0, EXAMPLES)
+os.environ["PYTHONPATH"] = EXAMPLES  # for the tasks
 COMMAND = [sys.executable, "-m", "mangrovedb.cli"]
 
 
