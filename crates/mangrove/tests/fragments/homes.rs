@@ -34,26 +34,20 @@ pub(super) fn told(db: &Database, text: &str, options: &QueryOptions) -> (Vec<St
 
 #[test]
 fn queries_by_id_give_what_one_process_gives() {
-    for (count, replicas, shards, seed) in [(1, 1, 1, 41), (1, 1, 8, 42), (2, 1, 3, 43), (3, 1, 8, 44), (3, 2, 6, 45)] {
-        let home = tempfile::tempdir().unwrap();
-        let alone = Database::open(home.path().join("db")).unwrap();
-        let cluster = Cluster::start(count, replicas, shards);
-        let db = cluster.connect();
-        load(&alone, seed);
-        load(&db, seed);
+    beside_one_process(41, load, |db, alone, shape, _| {
         for text in BY_ID {
-            let what = format!("{text} on {count} nodes with {shards} shards");
-            let there = told(&db, text, &QueryOptions::default());
-            assert_eq!(there, told(&db, text, &homes_off()), "{what}");
-            assert_eq!(there.1, told(&alone, text, &QueryOptions::default()).1, "{what}");
-            assert_eq!(bag(&db, text, &QueryOptions::default()), bag(&alone, text, &QueryOptions::default()), "{what}");
-            assert!(sent(&db, text, &QueryOptions::default()) > 0, "{what}");
+            let what = format!("{text}{shape}");
+            let there = told(db, text, &QueryOptions::default());
+            assert_eq!(there, told(db, text, &homes_off()), "{what}");
+            assert_eq!(there.1, told(alone, text, &QueryOptions::default()).1, "{what}");
+            assert_eq!(bag(db, text, &QueryOptions::default()), bag(alone, text, &QueryOptions::default()), "{what}");
+            assert!(sent(db, text, &QueryOptions::default()) > 0, "{what}");
         }
-        let warned = told(&db, BY_ID[2], &QueryOptions::default()).1;
+        let warned = told(db, BY_ID[2], &QueryOptions::default()).1;
         assert!(warned.iter().any(|warning| warning.contains("nobody") && warning.contains("2 other ids")), "{warned:?}");
         let one = "g.V('v1').values('n')";
-        assert_eq!((sent(&db, one, &QueryOptions::default()), sent(&db, one, &homes_off())), (1, 0));
-    }
+        assert_eq!((sent(db, one, &QueryOptions::default()), sent(db, one, &homes_off())), (1, 0));
+    });
 }
 
 #[test]

@@ -55,32 +55,26 @@ const AS_BEFORE: [&str; 6] = [
 
 #[test]
 fn lookups_by_a_value_give_what_one_process_gives() {
-    for (count, replicas, shards, seed) in [(1, 1, 1, 61), (1, 1, 8, 62), (2, 1, 3, 63), (3, 1, 8, 64), (3, 2, 6, 65)] {
-        let home = tempfile::tempdir().unwrap();
-        let alone = Database::open(home.path().join("db")).unwrap();
-        let cluster = Cluster::start(count, replicas, shards);
-        let db = cluster.connect();
-        load_indexed(&alone, seed);
-        load_indexed(&db, seed);
+    beside_one_process(61, load_indexed, |db, alone, shape, shards| {
         for text in BY_VALUE.iter().chain(&AS_BEFORE) {
-            let what = format!("{text} on {count} nodes with {shards} shards");
-            let there = told(&db, text, &QueryOptions::default());
-            assert_eq!(there, told(&db, text, &homes_off()), "{what}");
-            assert_eq!(there.1, told(&alone, text, &QueryOptions::default()).1, "{what}");
+            let what = format!("{text}{shape}");
+            let there = told(db, text, &QueryOptions::default());
+            assert_eq!(there, told(db, text, &homes_off()), "{what}");
+            assert_eq!(there.1, told(alone, text, &QueryOptions::default()).1, "{what}");
             // Of one process, others come first.
             if !text.contains("limit(2)") && !text.contains("valueMap") {
-                let far = bag(&db, text, &QueryOptions::default());
-                assert_eq!(far, bag(&alone, text, &QueryOptions::default()), "{what}");
+                let far = bag(db, text, &QueryOptions::default());
+                assert_eq!(far, bag(alone, text, &QueryOptions::default()), "{what}");
             }
         }
         for text in BY_VALUE.iter().filter(|_| shards > 1) {
-            assert!(sent(&db, text, &QueryOptions::default()) > 0, "{text} sends nothing");
+            assert!(sent(db, text, &QueryOptions::default()) > 0, "{text} sends nothing");
         }
         // One shard has no directory.
         for text in AS_BEFORE.iter().filter(|text| shards > 1 || !text.contains("nowhere")) {
-            assert_eq!(sent(&db, text, &QueryOptions::default()), 0, "{text}");
+            assert_eq!(sent(db, text, &QueryOptions::default()), 0, "{text}");
         }
-    }
+    });
 }
 
 #[test]

@@ -111,6 +111,22 @@ fn bag(db: &Database, text: &str, options: &QueryOptions) -> Result<Vec<String>,
     })
 }
 
+/// Runs a test over graphs on nodes of several shapes, each beside a database of this process with the same data: both, what the shape is in
+/// words, and the number of shards.
+fn beside_one_process(seed: u64, load: impl Fn(&Database, u64), test: impl Fn(&Database, &Database, &str, u16)) {
+    for (count, replicas, shards, seed) in
+        [(1, 1, 1, seed), (1, 1, 8, seed + 1), (2, 1, 3, seed + 2), (3, 1, 8, seed + 3), (3, 2, 6, seed + 4)]
+    {
+        let home = tempfile::tempdir().unwrap();
+        let alone = Database::open(home.path().join("db")).unwrap();
+        let cluster = Cluster::start(count, replicas, shards);
+        let db = cluster.connect();
+        load(&alone, seed);
+        load(&db, seed);
+        test(&db, &alone, &format!(" on {count} nodes with {shards} shards"), shards);
+    }
+}
+
 /// How many messages nodes have run for a query.
 fn sent(db: &Database, text: &str, options: &QueryOptions) -> u64 {
     let profile = db.profile(text, &Parameters::new(), options).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -191,29 +207,23 @@ const STEPWISE: [&str; 29] = [
 
 #[test]
 fn nodes_give_what_one_process_gives() {
-    for (count, replicas, shards, seed) in [(1, 1, 1, 1), (1, 1, 8, 2), (2, 1, 3, 3), (3, 1, 8, 4), (3, 2, 6, 5)] {
-        let home = tempfile::tempdir().unwrap();
-        let alone = Database::open(home.path().join("db")).unwrap();
-        let cluster = Cluster::start(count, replicas, shards);
-        let db = cluster.connect();
-        load(&alone, seed);
-        load(&db, seed);
+    beside_one_process(1, load, |db, alone, shape, _| {
         for text in SHIPPED.iter().chain(&STEPWISE) {
-            let what = format!("{text} on {count} nodes with {shards} shards");
-            let stepwise = answers(&db, text, &off());
+            let what = format!("{text}{shape}");
+            let stepwise = answers(db, text, &off());
             assert!(stepwise.is_ok(), "{what}: {stepwise:?}");
-            assert_eq!(answers(&db, text, &QueryOptions::default()), stepwise, "{what}");
-            assert_eq!(bag(&db, text, &off()), bag(&alone, text, &off()), "{what}");
+            assert_eq!(answers(db, text, &QueryOptions::default()), stepwise, "{what}");
+            assert_eq!(bag(db, text, &off()), bag(alone, text, &off()), "{what}");
         }
         for text in SHIPPED {
-            assert!(sent(&db, text, &QueryOptions::default()) > 0, "{text} sends nothing");
-            assert_eq!(sent(&db, text, &off()), 0, "{text}");
-            assert_eq!(sent(&alone, text, &QueryOptions::default()), 0, "{text}");
+            assert!(sent(db, text, &QueryOptions::default()) > 0, "{text} sends nothing");
+            assert_eq!(sent(db, text, &off()), 0, "{text}");
+            assert_eq!(sent(alone, text, &QueryOptions::default()), 0, "{text}");
         }
         for text in STEPWISE {
-            assert_eq!(sent(&db, text, &QueryOptions::default()), 0, "{text} is not worth a message");
+            assert_eq!(sent(db, text, &QueryOptions::default()), 0, "{text} is not worth a message");
         }
-    }
+    });
 }
 
 #[test]

@@ -86,48 +86,46 @@ fn goes(db: &Database, text: &str, options: &QueryOptions) -> bool {
 
 #[test]
 fn traversers_that_go_from_node_to_node_give_what_one_process_gives() {
-    for (count, replicas, shards, seed) in [(1, 1, 1, 21), (1, 1, 8, 22), (2, 1, 3, 23), (3, 1, 8, 24), (3, 2, 6, 25)] {
-        let home = tempfile::tempdir().unwrap();
-        let alone = Database::open(home.path().join("db")).unwrap();
-        let cluster = Cluster::start(count, replicas, shards);
-        let db = cluster.connect();
-        load_many(&alone, seed, MANY);
-        load_many(&db, seed, MANY);
-        for text in GOING {
-            let what = format!("{text} on {count} nodes with {shards} shards");
-            let expected = answers(&alone, text, &QueryOptions::default());
-            assert!(expected.is_ok(), "{what}: {expected:?}");
-            assert_eq!(answers(&db, text, &QueryOptions::default()), expected, "{what}");
-            assert_eq!(answers(&db, text, &mesh_off()), expected, "{what}");
-            assert!(goes(&db, text, &QueryOptions::default()) && !goes(&db, text, &mesh_off()), "{what}");
-            let without_fragments = sent(&db, text, &off());
-            assert!(without_fragments > 0, "{what}: the nodes did not come to the end");
-            assert!(!goes(&alone, text, &QueryOptions::default()), "{what}");
-        }
-        for text in IN_PARTS {
-            let what = format!("{text} on {count} nodes with {shards} shards");
-            let expected = bag(&alone, text, &QueryOptions::default());
-            assert!(expected.as_ref().is_ok_and(|lines| !lines.is_empty()), "{what}: {expected:?}");
-            assert_eq!(bag(&db, text, &QueryOptions::default()), expected, "{what}");
-            assert_eq!(bag(&db, text, &mesh_off()), expected, "{what}");
-            let explained = db.explain(text, &Parameters::new(), &QueryOptions::default()).unwrap().to_string();
-            assert!(explained.contains("in parts at the nodes"), "{what}: {explained}");
-            assert!(sent(&db, text, &off()) > 0, "{what}: the nodes did not come to the end");
-        }
-        for text in COMING_BACK {
-            let what = format!("{text} on {count} nodes with {shards} shards");
-            assert!(!goes(&db, text, &QueryOptions::default()), "{what}");
-            assert_eq!(bag(&db, text, &QueryOptions::default()), bag(&alone, text, &QueryOptions::default()), "{what}");
-        }
-        for text in EITHER {
-            let what = format!("{text} on {count} nodes with {shards} shards");
-            assert_eq!(
-                answers(&db, text, &QueryOptions::default()),
-                answers(&alone, text, &QueryOptions::default()),
-                "{what}"
-            );
-        }
-    }
+    beside_one_process(
+        21,
+        |db, seed| load_many(db, seed, MANY),
+        |db, alone, shape, _| {
+            for text in GOING {
+                let what = format!("{text}{shape}");
+                let expected = answers(alone, text, &QueryOptions::default());
+                assert!(expected.is_ok(), "{what}: {expected:?}");
+                assert_eq!(answers(db, text, &QueryOptions::default()), expected, "{what}");
+                assert_eq!(answers(db, text, &mesh_off()), expected, "{what}");
+                assert!(goes(db, text, &QueryOptions::default()) && !goes(db, text, &mesh_off()), "{what}");
+                let without_fragments = sent(db, text, &off());
+                assert!(without_fragments > 0, "{what}: the nodes did not come to the end");
+                assert!(!goes(alone, text, &QueryOptions::default()), "{what}");
+            }
+            for text in IN_PARTS {
+                let what = format!("{text}{shape}");
+                let expected = bag(alone, text, &QueryOptions::default());
+                assert!(expected.as_ref().is_ok_and(|lines| !lines.is_empty()), "{what}: {expected:?}");
+                assert_eq!(bag(db, text, &QueryOptions::default()), expected, "{what}");
+                assert_eq!(bag(db, text, &mesh_off()), expected, "{what}");
+                let explained = db.explain(text, &Parameters::new(), &QueryOptions::default()).unwrap().to_string();
+                assert!(explained.contains("in parts at the nodes"), "{what}: {explained}");
+                assert!(sent(db, text, &off()) > 0, "{what}: the nodes did not come to the end");
+            }
+            for text in COMING_BACK {
+                let what = format!("{text}{shape}");
+                assert!(!goes(db, text, &QueryOptions::default()), "{what}");
+                assert_eq!(bag(db, text, &QueryOptions::default()), bag(alone, text, &QueryOptions::default()), "{what}");
+            }
+            for text in EITHER {
+                let what = format!("{text}{shape}");
+                assert_eq!(
+                    answers(db, text, &QueryOptions::default()),
+                    answers(alone, text, &QueryOptions::default()),
+                    "{what}"
+                );
+            }
+        },
+    );
 }
 
 #[test]
