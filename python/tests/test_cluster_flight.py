@@ -162,7 +162,7 @@ def test_a_wrong_ticket_says_what_is_wrong(graph):
             try:
                 client.do_get(ticket("g.V().id()", shard=0, at=f"{of_graph}-0")).read_all()
             except pa.ArrowException as error:
-                assert "is gone: it is kept for ten minutes. Split the query again" in str(error)
+                assert "is gone: it is kept for ten minutes at most. Split the query again" in str(error)
                 break
             time.sleep(0.1)
         else:

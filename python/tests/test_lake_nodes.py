@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 
 import pytest
+from served import post, serving
 from stores import s3, server, uploaded  # noqa: F401
 
 import mangrovedb as mg
@@ -144,6 +145,20 @@ def test_what_reads_a_graph_reads_a_lake_on_nodes(lake, nodes, tmp_path):
     assert answers(there) == answers(here)
 
 
+def test_commands_that_read_take_a_lake_on_nodes(lake, nodes, tmp_path):
+    here = mg.open_lake(lake)
+    assert all(label in run("stats", nodes.address) for label in ("person", "place", "knows"))
+    run("export", nodes.address, tmp_path / "out")
+    copy = mg.open(tmp_path / "copy")
+    copy.load(tmp_path / "out")
+    counted = "g.V().groupCount().by(label)"
+    assert copy.query(counted).one() == here.query(counted).one()
+    assert "{id=" in run("analyze", nodes.address, "wcc")
+    with serving(nodes.address) as (_, address):
+        status, body = post(address, {"gremlin": "g.V().count()"})[:2]
+        assert status == 200 and "305" in str(body)
+
+
 def test_nodes_read_a_lake_in_a_store(lake, tmp_path, s3):
     uploaded(s3, lake.parent, "some/air")
     started = Nodes("s3://graphs/some/air/air.graph.yml", tmp_path / "nodes")
@@ -223,6 +238,7 @@ def test_a_node_needs_a_lake_or_a_log(lake, tmp_path):
         (["node", "air", "--lake", lake, *listen], "--as"),
         (["node", "air", "--lake", lake, "--as", "a", "--log", "kafka://127.0.0.1:1", *listen], "cannot be used with"),
         (["node", "air", "--lake", lake, "--as", "a", "--metrics", "127.0.0.1:0", *listen], "cannot be used with"),
+        (["node", "air", "--lake", lake, "--as", "a", "--traces", "http://127.0.0.1:1", *listen], "cannot be used with"),
         (["cluster", "up", "air", "--data", tmp_path / "nodes"], "--log"),
         (["cluster", "up", "air", "--lake", lake, "--shards", "4", "--data", tmp_path / "nodes"], "cannot be used with"),
         (["node", "air", "--lake", tmp_path / "nothing.graph.yml", "--as", "a", *listen], "nothing.graph.yml"),

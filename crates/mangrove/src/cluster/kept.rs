@@ -62,6 +62,6 @@ fn is_over(cut: &HeldCut) -> bool {
 
 fn gone(number: u64) -> GraphError {
     GraphError::Invalid(format!(
-        "the graph as it was at commit {number} is gone: it is kept for ten minutes. Split the query again, and read all shards anew"
+        "the graph as it was at commit {number} is gone: it is kept for ten minutes at most. Split the query again, and read all shards anew"
     ))
 }

@@ -190,3 +190,27 @@ fn a_commit_that_is_gone_says_so() {
     }
     assert!(!bag(&db, "g.V().id()", &QueryOptions::default()).unwrap().is_empty());
 }
+
+/// A process keeps 64 commits for others. The one that was read the longest time ago goes first.
+#[test]
+fn the_commits_that_were_read_last_are_kept() {
+    let cluster = Cluster::start(1, 1, 2);
+    let db = cluster.connect();
+    load(&db, 9);
+    let text = "g.V().id()";
+    let next = || {
+        answers(&db, "g.addV('later').id()", &QueryOptions::default()).unwrap();
+        apart(&db, text).1
+    };
+    let (read, unread) = (next(), next());
+    for _ in 0..64 {
+        of_shard(&db, text, 0, read).unwrap();
+        next();
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !of_shard(&db, text, 0, unread).is_err_and(|error| error.contains("is gone")) {
+        assert!(Instant::now() < deadline, "it is still kept");
+        sleep(Duration::from_millis(50));
+    }
+    of_shard(&db, text, 0, read).unwrap();
+}
